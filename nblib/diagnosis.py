@@ -1,0 +1,84 @@
+"""Cao's universality-gap diagnosis (§3): is a sentence closer to its negation than to what people call similar to it?"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from nblib import embeddings
+from nblib.models import Encoder
+from nblib.negator import NO_OUTPUT, negate_sentences
+
+GROUPS = {1: "0–0.2", 2: "0.2–0.4", 3: "0.4–0.6", 4: "0.6–0.8", 5: "0.8–1"}
+
+
+def similarity_group(score: Sequence[float]) -> np.ndarray:
+    """Cao's group (1–5, §3.3) of human scores 0–5 rescaled to 0–1.
+
+    He gives the borders to both neighbours; here a score on a border belongs to the group above, as group 5 = [4, 5] is
+    the reading nearest to his 550 dev and test pairs.
+
+    Raises:
+        ValueError: a score outside 0–5.
+    """
+    score = np.asarray(score, dtype=float)
+    if not ((score >= 0) & (score <= 5)).all():
+        raise ValueError(f"STSB scores lie between 0 and 5; got {score.min()} to {score.max()}.")
+    return np.minimum(score.astype(int), 4) + 1
+
+
+def with_negations(pairs: pd.DataFrame) -> pd.DataFrame:
+    """STSB pairs with `negated` (NegS1, §3.1), `reason` (why it can't be trusted, or "") and `group`; where the tool could
+    do nothing with the first sentence there is no NegS1 (NaN)."""
+    table = pairs.merge(negate_sentences(pairs.sentence1.tolist()), left_on="sentence1", right_on="sentence", how="left")
+    table["negated"] = table.negated.where(~table.reason.isin(NO_OUTPUT))
+    return table.drop(columns="sentence").assign(group=similarity_group(table.score))
+
+
+def compare(pairs: pd.DataFrame, encoder: Encoder) -> pd.DataFrame:
+    """Eq. 1 per pair: `sim_12` = Cos(S1, S2) and `sim_1neg1` = Cos(S1, NegS1).
+
+    Args:
+        pairs: from `with_negations`, rows without NegS1 dropped.
+
+    Returns:
+        group, sim_12, sim_1neg1 and the encoder's name, in the order of the pairs.
+    """
+    vectors = embeddings.encode(encoder, [*pairs.sentence1, *pairs.sentence2, *pairs.negated])
+    first, second, negated = np.split(vectors, 3)
+    return pd.DataFrame(
+        {
+            "encoder": encoder.name,
+            "group": pairs.group.to_numpy(),
+            "sim_12": embeddings.similarity(first, second),
+            "sim_1neg1": embeddings.similarity(first, negated),
+        }
+    )
+
+
+def closer_share(compared: pd.DataFrame) -> pd.DataFrame:
+    """Per encoder and group: n, and the share (percent) of pairs in which S1 is strictly closer to NegS1 than to S2, and
+    the other way round (ties are in neither).
+
+    Raises:
+        ValueError: a group has no pairs.
+    """
+    closer = compared.assign(
+        negation_closer=compared.sim_1neg1 > compared.sim_12, paraphrase_closer=compared.sim_12 > compared.sim_1neg1
+    )
+    shares = closer.groupby(["encoder", "group"])[["negation_closer", "paraphrase_closer"]].mean().mul(100)
+    shares.insert(0, "n", closer.groupby(["encoder", "group"]).size())
+    wanted = pd.MultiIndex.from_product([compared.encoder.unique(), GROUPS], names=["encoder", "group"])
+    empty = [f"{group} ({encoder})" for encoder, group in wanted.difference(shares.index)]
+    if empty:
+        raise ValueError(f"No pairs in similarity group {', '.join(empty)}: take more pairs, or another corpus.")
+    return shares.loc[wanted].reset_index()
+
+
+def cosines(sentence: str, others: Sequence[str], encoders: Sequence[Encoder]) -> pd.DataFrame:
+    """The similarity of one sentence with others, a row per other sentence, a column per encoder."""
+    columns = {}
+    for encoder in encoders:
+        anchor, *rest = embeddings.encode(encoder, [sentence, *others])
+        columns[encoder.name] = embeddings.similarity(np.tile(anchor, (len(rest), 1)), np.stack(rest))
+    return pd.DataFrame(columns, index=pd.Index(others, name=f"cosine with “{sentence}”"))

@@ -1,0 +1,79 @@
+"""Where things are. Every path is absolute or relative to the project's root, never to the working directory."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PROJECT_ROOT = Path(__file__).resolve().parents[1]
+DATA = PROJECT_ROOT / "data"
+NOTEBOOKS = PROJECT_ROOT / "notebooks"
+CONFIG = PROJECT_ROOT / "config"
+FIGURES = PROJECT_ROOT / "figures"
+
+
+def resolve(path: str | Path) -> Path:
+    """The absolute form of a path; a relative one is taken from the project's root."""
+    return (PROJECT_ROOT / Path(path).expanduser()).resolve()
+
+
+def official_data() -> Path | None:
+    """The folder with the official benchmark files, from the environment variable `NBLIB_DATA`; None where unset.
+
+    Raises:
+        FileNotFoundError: the variable names no folder.
+    """
+    value = os.environ.get("NBLIB_DATA", "").strip()
+    if not value:
+        return None
+    folder = resolve(value)
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"NBLIB_DATA names {folder}, which is no folder. Point it at the official benchmark files, or unset it to "
+            "have them downloaded from their official sources."
+        )
+    return folder
+
+
+def cache() -> Path:
+    """The folder for what can be computed or downloaded again (embeddings, unpacked weights, fetched corpora).
+
+    `runs/cache` in the project, or the folder that the environment variable `NBLIB_CACHE` names.
+    """
+    return writable_folder(os.environ.get("NBLIB_CACHE") or "runs/cache")
+
+
+def writable_folder(path: str | Path) -> Path:
+    """The folder, made if need be.
+
+    Raises:
+        PermissionError: it can't be made or written to; names the folder and the way out.
+    """
+    folder = resolve(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise PermissionError(
+            f"Can't write to {folder} ({error.strerror or error}). Free or choose another folder: run_dir in the "
+            "notebook's parameters, NBLIB_CACHE for the cache."
+        ) from error
+    return folder
+
+
+@contextmanager
+def write_atomically(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path` that takes its name only when the block ends well.
+
+    A block that raises, or a process that is killed, leaves whatever stood at `path` before.
+    """
+    target = resolve(path)
+    writable_folder(target.parent)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        yield draft
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,81 @@
+"""Uncertainty and comparison: bootstrap over clusters, paired bootstrap, Wilcoxon with Holm's correction."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import stats as scipy_stats
+
+
+def cluster_bootstrap(
+    values: Sequence[float],
+    clusters: Sequence | None = None,
+    *,
+    resamples: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Percentile interval of a mean whose items come in clusters (rows that share sentences are not independent).
+
+    Args:
+        values: one number per item, shape [n].
+        clusters: the cluster of each item, shape [n]; None makes every item its own.
+
+    Returns:
+        low, high, in the unit of the values.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    values = np.asarray(values, dtype=float)
+    if not len(values):
+        raise ValueError("No values to resample: the group is empty.")
+    codes = np.arange(len(values)) if clusters is None else pd.factorize(pd.Series(clusters))[0]
+    sums, sizes = np.bincount(codes, weights=values), np.bincount(codes)
+    rng = np.random.default_rng(seed)
+    draws = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=resamples)
+    means = (draws @ sums) / (draws @ sizes)
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def paired_bootstrap(
+    before: Sequence[float], after: Sequence[float], clusters: Sequence | None = None, **options
+) -> tuple[float, float, float]:
+    """The mean change of the same items under two systems with its interval: difference, low, high."""
+    difference = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
+    return float(difference.mean()), *cluster_bootstrap(difference, clusters, **options)
+
+
+def correlation_interval(
+    x: Sequence[float], y: Sequence[float], statistic: Callable = scipy_stats.pearsonr, *, resamples: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile bootstrap interval (95 %) of a correlation over pairs."""
+    result = scipy_stats.bootstrap(
+        (np.asarray(x, dtype=float), np.asarray(y, dtype=float)),
+        lambda a, b: statistic(a, b).statistic,
+        paired=True, vectorized=False, n_resamples=resamples, method="percentile", rng=np.random.default_rng(seed),
+    )  # fmt: skip
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+
+
+def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
+    """Pairwise Wilcoxon signed-rank tests between systems, p values corrected by Holm's method.
+
+    Args:
+        scores: one row per repetition (block), one column per system.
+
+    Returns:
+        A symmetric table of corrected p values, systems by systems.
+
+    Raises:
+        ValueError: fewer than two systems or repetitions.
+    """
+    if min(scores.shape) < 2:
+        raise ValueError(f"A comparison needs two systems and two repetitions; got {scores.shape[1]} and {scores.shape[0]}.")
+    import scikit_posthocs  # its import of statsmodels takes a second that only this function needs
+
+    long = scores.reset_index(drop=True).melt(var_name="system", value_name="score")
+    return scikit_posthocs.posthoc_wilcoxon(
+        long, val_col="score", group_col="system", p_adjust="holm", zero_method="pratt"
+    ).loc[scores.columns, scores.columns]  # fmt: skip
