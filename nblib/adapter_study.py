@@ -59,8 +59,12 @@ def embed_pairs(pairs: pd.DataFrame, encoder: Encoder) -> Pairs:
     """
     is_paraphrase = (pairs.group == max(diagnosis.GROUPS)).to_numpy()
     if not is_paraphrase.any():
-        raise ValueError("No pair of similarity group 5 has a usable negation: nothing to learn or test the adapter on.")
-    first, second, negated = np.split(embeddings.encode(encoder, [*pairs.sentence1, *pairs.sentence2, *pairs.negated]), 3)
+        raise ValueError(
+            "No pair of similarity group 5 has a usable negation: nothing to learn or test the adapter on."
+        )
+    first, second, negated = np.split(
+        embeddings.encode(encoder, [*pairs.sentence1, *pairs.sentence2, *pairs.negated]), 3
+    )
     return Pairs(first, second, negated, pairs.score.to_numpy(), is_paraphrase)
 
 
@@ -69,10 +73,12 @@ def on_stsb(train: Pairs, test: Pairs) -> pd.DataFrame:
 
     Returns:
         reading, rule ("accuracy" alone, or "guarded": see `NegationAdapter`), adapter, a, train_accuracy, train_pearson,
-        accuracy, pearson (percent, on test), n. The first row is the unweighted embedding (reading "none", no adapter).
+        accuracy, pearson (percent, on test), n (triplets), n_pairs. The first row is the unweighted embedding (reading "none", no adapter).
     """
     plain = np.full((1, train.first.shape[1]), 1 / train.first.shape[1])
-    rows = [("none", "", None, 0.0, *_measure(train, plain, "weighted cosine"), *_measure(test, plain, "weighted cosine"))]
+    rows = [
+        ("none", "", None, 0.0, *_measure(train, plain, "weighted cosine"), *_measure(test, plain, "weighted cosine"))
+    ]
     for reading in READINGS:
         for rule, scored in [("accuracy", None), ("guarded", train.scored)]:
             adapter = NegationAdapter(reading).fit(*train.triplets, scored=scored)
@@ -80,7 +86,7 @@ def on_stsb(train: Pairs, test: Pairs) -> pd.DataFrame:
             measured = (*_measure(train, weights, reading), *_measure(test, weights, reading))
             rows.append((reading, rule, adapter, adapter.a_, *measured))
     columns = ["reading", "rule", "adapter", "a", "train_accuracy", "train_pearson", "accuracy", "pearson"]
-    return pd.DataFrame(rows, columns=columns).assign(n=int(test.is_paraphrase.sum()))
+    return pd.DataFrame(rows, columns=columns).assign(n=int(test.is_paraphrase.sum()), n_pairs=len(test.score))
 
 
 def _measure(pairs: Pairs, weights: np.ndarray, reading: str) -> tuple[float, float]:
@@ -115,10 +121,14 @@ def transfer(
     plain = np.full((1, dimension), 1 / dimension)
     rows = []
     for row in learnt.itertuples():
-        weights, reading = (plain, "weighted cosine") if row.adapter is None else (row.adapter.weights_[None, :], row.reading)
+        weights, reading = (
+            (plain, "weighted cosine") if row.adapter is None else (row.adapter.weights_[None, :], row.reading)
+        )
         right = 100 * choices(*vectors, weights, reading)[:, 0]
         sampled = [right[sample].mean() for sample in samples]
-        rows.append((row.reading, row.rule, row.a, right.mean(), n, np.mean(sampled), np.std(sampled, ddof=1), len(samples[0])))
+        rows.append(
+            (row.reading, row.rule, row.a, right.mean(), n, np.mean(sampled), np.std(sampled, ddof=1), len(samples[0]))
+        )
     return pd.DataFrame(rows, columns=["reading", "rule", "a", "accuracy", "n", "mean", "sd", "sample_n"])
 
 
@@ -137,7 +147,7 @@ def in_domain(
         train_sizes: K; the first K items of the shuffled training part (all of them, where it has fewer) are learnt from.
 
     Returns:
-        split, repeat, reading, k (0: the unweighted embedding), a (NaN for k = 0 or no result), n_train, n_test, accuracy
+        split, repeat, reading ("none" for the unweighted embedding), k (0 there), a (NaN for k = 0 or no result), n_train, n_test, accuracy
         (percent; NaN where max(V̄) ≤ 0), and the error in that case.
     """
     options = {"n_splits": repeats, "test_size": TEST_SHARE, "random_state": seed}
@@ -153,8 +163,8 @@ def in_domain(
             held_out = [part[test] for part in vectors]
             plain = np.full((1, vectors[0].shape[1]), 1 / vectors[0].shape[1])
             unweighted = 100 * choices(*held_out, plain, "weighted cosine").mean()
+            rows.append((split, repeat, "none", 0, np.nan, 0, len(test), unweighted, ""))
             for reading in READINGS:
-                rows.append((split, repeat, reading, 0, np.nan, 0, len(test), unweighted, ""))
                 for k in train_sizes:
                     learnt = train[:k]
                     try:
@@ -189,7 +199,7 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
 
 def by_method(runs: pd.DataFrame, reading: str = DEFAULT_READING, split: str = BY_ROW) -> pd.DataFrame:
     """Scores for a rank diagram: a row per split, a column per training size with a result on every split."""
-    chosen = runs[(runs.reading == reading) & (runs.split == split)]
+    chosen = runs[runs.reading.isin(["none", reading]) & (runs.split == split)]
     wide = chosen.pivot(index="repeat", columns="k", values="accuracy").dropna(axis="columns")
     return wide.rename(columns=lambda k: "unweighted" if k == 0 else f"K = {k}")
 
@@ -223,26 +233,30 @@ def result_rows(
     for item in table1.itertuples():
         data = f"{sts} dev+test, {item.negations} negations"
         weighted = "" if item.reading == "none" else "_w_sts"
-        for metric, value in [("accuracy", item.accuracy), ("pearson", item.pearson)]:
+        for metric, value, n in [("accuracy", item.accuracy, item.n), ("pearson", item.pearson, item.n_pairs)]:
             where = ("cao", "Table 1", encoder, "STSB", f"{metric}{weighted}")
-            rows.append(results.row(*where, value, n=item.n, data=data, model=_variant(encoder, item), **about))
+            rows.append(results.row(*where, value, n=n, data=data, model=_variant(encoder, item), **about))
     for item in table2.itertuples():
         plain = item.reading == "none"
         where = ("cao", "Table 2", encoder, "SemAntoNeg", "accuracy" if plain else "accuracy_w_sts")
         own = {"model": _variant(encoder, item), **about}
         spread = (item.mean - item.sd, item.mean + item.sd)
-        rows.append(results.row(*where, item.accuracy, n=item.n, data=benchmark, interval=interval if plain else (np.nan,) * 2, **own))
+        rows.append(
+            results.row(
+                *where, item.accuracy, n=item.n, data=benchmark, interval=interval if plain else (np.nan,) * 2, **own
+            )
+        )
         data = f"{benchmark}, {int(table3.answers.max())} samples"
         rows.append(results.row(*where, item.mean, n=item.sample_n, data=data, interval=spread, **own))
     for item in table3.itertuples():
-        if item.k == 0 and item.reading != DEFAULT_READING:
-            continue  # the unweighted embedding is the same under every reading
         where = ("cao", exhibit, encoder, "SemAntoNeg", metric_name(item.k, train_sizes))
         model = encoder if item.k == 0 else f"{encoder} + adapter ({item.reading}, K = {item.n_train:.0f})"
         spread = (item.accuracy - item.sd, item.accuracy + item.sd)
         data = f"{benchmark}, {item.answers} splits {item.split}"
         if not np.isnan(item.accuracy):
-            rows.append(results.row(*where, item.accuracy, n=item.n_test, data=data, model=model, interval=spread, **about))
+            rows.append(
+                results.row(*where, item.accuracy, n=item.n_test, data=data, model=model, interval=spread, **about)
+            )
     return rows
 
 

@@ -32,7 +32,9 @@ def similarity_group(score: Sequence[float]) -> np.ndarray:
 def with_negations(pairs: pd.DataFrame) -> pd.DataFrame:
     """STSB pairs with `negated` (NegS1, §3.1), `reason` (why it can't be trusted, or "") and `group`; where the tool could
     do nothing with the first sentence there is no NegS1 (NaN)."""
-    table = pairs.merge(negate_sentences(pairs.sentence1.tolist()), left_on="sentence1", right_on="sentence", how="left")
+    table = pairs.merge(
+        negate_sentences(pairs.sentence1.tolist()), left_on="sentence1", right_on="sentence", how="left"
+    )
     table["negated"] = table.negated.where(~table.reason.isin(NO_OUTPUT))
     return table.drop(columns="sentence").assign(group=similarity_group(table.score))
 
@@ -66,7 +68,10 @@ def histogram(compared: pd.DataFrame, bins: int = 25) -> pd.DataFrame:
     for (encoder, group), part in compared.groupby(["encoder", "group"]):
         for kind, column in [(PARAPHRASE, "sim_12"), (NEGATION, "sim_1neg1")]:
             counts, _ = np.histogram(part[column].clip(0, 1), bins=edges)
-            rows += [(encoder, group, kind, left, 1 / bins, 100 * c / len(part)) for left, c in zip(edges, counts, strict=False)]
+            rows += [
+                (encoder, group, kind, left, 1 / bins, 100 * c / len(part))
+                for left, c in zip(edges, counts, strict=False)
+            ]
     return pd.DataFrame(rows, columns=["encoder", "group", "kind", "left", "width", "percent"])
 
 

@@ -46,7 +46,9 @@ def check_parameters(notebook: Path, given: dict[str, object]) -> None:
         if name not in declared:
             raise ExecutionError(f"{notebook.stem} has no parameter {name!r}. It has: {', '.join(declared)}.")
         default = ast.literal_eval(declared[name]["default"])
-        fits = type(value) is type(default) or default is None or (isinstance(default, float) and isinstance(value, int))
+        fits = (
+            type(value) is type(default) or default is None or (isinstance(default, float) and isinstance(value, int))
+        )
         if not fits:
             raise ExecutionError(
                 f"{notebook.stem}: parameter {name} is a {type(default).__name__} (default {declared[name]['default']}), "
@@ -65,7 +67,9 @@ def execute(notebook: str, output: str | Path, parameters: dict[str, object]) ->
 
     source, target = find_notebook(notebook), paths.resolve(output)
     if target.parent == paths.NOTEBOOKS:
-        raise ExecutionError(f"{target} would overwrite a source. Executed copies go elsewhere, e.g. runs/{target.name}.")
+        raise ExecutionError(
+            f"{target} would overwrite a source. Executed copies go elsewhere, e.g. runs/{target.name}."
+        )
     check_parameters(source, parameters)
     paths.writable_folder(target.parent)
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, not one registered by the user
@@ -81,7 +85,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m nblib.execution", description="Execute a notebook headlessly.")
     parser.add_argument("notebook", help="number (06), name or path")
     parser.add_argument("output", help="where the executed copy goes")
-    parser.add_argument("-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter; YAML value")
+    parser.add_argument(
+        "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter; YAML value"
+    )
     parser.add_argument("-y", metavar="YAML", default="{}", help="several parameters as a YAML or JSON mapping")
     options = parser.parse_args(arguments)
     from papermill.exceptions import PapermillExecutionError
@@ -92,8 +98,11 @@ def main(arguments: list[str] | None = None) -> None:
     except (ExecutionError, PermissionError) as error:
         sys.exit(f"error: {error}")
     except PapermillExecutionError as error:
-        failure = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
-        sys.exit(f"{failure}\n\nerror: {find_notebook(options.notebook).stem} failed in cell {error.exec_count}: {error.ename}: {error.evalue}\nThe executed copy up to there: {options.output}")
+        traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
+        sys.exit(
+            f"{traceback}\n\nerror: {find_notebook(options.notebook).stem}, cell [{error.exec_count}]: {error.ename}: "
+            f"{error.evalue}\nThe executed copy up to there: {options.output}"
+        )
 
 
 if __name__ == "__main__":

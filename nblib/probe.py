@@ -36,7 +36,7 @@ class Probe:
         live = self._widget()._repr_mimebundle_() or {}
         return {**live, "text/html": self.html(), "text/plain": self.table().to_string()}
 
-    def _widget(self):  # noqa: ANN202 (ipywidgets has no types)
+    def _widget(self):
         import ipywidgets as widgets
 
         wide = widgets.Layout(width="100%")

@@ -11,7 +11,17 @@ from pathlib import Path
 
 from nblib import paths
 
-PACKAGES = ("torch", "sentence-transformers", "transformers", "mteb", "peft", "numpy", "pandas", "scikit-learn", "negate")
+PACKAGES = (
+    "torch",
+    "sentence-transformers",
+    "transformers",
+    "mteb",
+    "peft",
+    "numpy",
+    "pandas",
+    "scikit-learn",
+    "negate",
+)
 
 
 def collect(**about: object) -> dict:
@@ -45,7 +55,9 @@ def line(**about: object) -> str:
 def _commit() -> str:
     try:
         run = ["git", "-C", str(paths.PROJECT_ROOT)]
-        sha = subprocess.run([*run, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout
+        sha = subprocess.run(
+            [*run, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+        ).stdout
         changed = subprocess.run([*run, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

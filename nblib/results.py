@@ -82,7 +82,9 @@ def validate(table: pd.DataFrame, where: str) -> pd.DataFrame:
     hollow = table[reproduced & (table.ours.isna() | table.data.str.contains("mini"))]
     if len(hollow):
         first = " / ".join(hollow.iloc[0][KEY])
-        raise ResultsError(f"{where}: {len(hollow)} 'reproduced' rows without a score on official data, first: {first}.")
+        raise ResultsError(
+            f"{where}: {len(hollow)} 'reproduced' rows without a score on official data, first: {first}."
+        )
     return table
 
 
@@ -116,7 +118,11 @@ def expected() -> pd.DataFrame:
     for paper in published.PAPERS:
         printed = published.load(paper)
         in_list = printed.exhibit.isin(listed.exhibit[listed.paper == paper])
-        score = printed.unit.isin(["percent", "cosine", "pairs", "words"]) & printed.value.notna() & (printed.metric != "confidence_interval")
+        score = (
+            printed.unit.isin(["percent", "cosine", "pairs", "words"])
+            & printed.value.notna()
+            & (printed.metric != "confidence_interval")
+        )
         rows = printed[in_list & score & ~printed.metric.str.endswith("_delta")]
         tables.append(rows[KEY].assign(published=rows.value))
     table = pd.concat(tables).drop_duplicates(KEY)

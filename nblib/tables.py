@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pandas as pd
+from IPython.display import Markdown
 from pandas.io.formats.style import Styler
 
 from nblib import paths
@@ -18,7 +19,9 @@ CSS = [
 def show(table: pd.DataFrame, caption: str, digits: int = 2) -> Styler:
     """The table as a reader should see it: caption, fixed number of digits, a dash for what is missing."""
     integers = [column for column in table.columns if _whole(table[column])]
-    formats = {column: "{:.0f}" if column in integers else f"{{:.{digits}f}}" for column in table.select_dtypes("number")}
+    formats = {
+        column: "{:.0f}" if column in integers else f"{{:.{digits}f}}" for column in table.select_dtypes("number")
+    }
     # A fixed id: a random one would change the saved HTML with every run.
     return (
         table.style.format(formats, na_rep="–", escape="html")
@@ -43,10 +46,17 @@ def save_table(table: pd.DataFrame, name: str, caption: str, run_dir: str | Path
         draft.write_text(styled.to_html(), encoding="utf-8")
     with paths.write_atomically(folder / f"{name}.tex") as draft:
         draft.write_text(
-            table.to_latex(index=False, caption=caption, label=f"tab:{name}", na_rep="--", float_format=f"%.{digits}f", escape=True),
+            table.to_latex(
+                index=False, caption=caption, label=f"tab:{name}", na_rep="--", float_format=f"%.{digits}f", escape=True
+            ),
             encoding="utf-8",
         )
     return styled
+
+
+def findings(*sentences: str) -> Markdown:
+    """A notebook's findings, sentences made from this run's numbers, as one bullet each."""
+    return Markdown("\n".join(f"- {sentence}" for sentence in sentences))
 
 
 def beside(results: pd.DataFrame, exhibit: str, *, extra: tuple[str, ...] = ()) -> pd.DataFrame:
