@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from tqdm.auto import tqdm
 
-from nblib import diagnosis, embeddings
+from nblib import diagnosis, embeddings, results, stats
 from nblib.models import Encoder
 from nblib.negation_adapter import (
+    DEFAULT_READING,
     GRID,
     READINGS,
     NegationAdapter,
@@ -21,7 +23,8 @@ from nblib.negation_adapter import (
     softmax_weights,
 )
 
-TEST_SHARE = 0.68  # §5.3: 32 % of the items to learn from, 68 % to test on
+TEST_SHARE = 2152 / 3152  # §5.3: 1000 items to learn from, 2152 to test on
+PAPER_SIZES = (200, 500, 1000)
 BY_ROW, BY_SET = "by row (the paper's)", "by sentence set"
 
 
@@ -56,8 +59,12 @@ def embed_pairs(pairs: pd.DataFrame, encoder: Encoder) -> Pairs:
     """
     is_paraphrase = (pairs.group == max(diagnosis.GROUPS)).to_numpy()
     if not is_paraphrase.any():
-        raise ValueError("No pair of similarity group 5 has a usable negation: nothing to learn or test the adapter on.")
-    first, second, negated = np.split(embeddings.encode(encoder, [*pairs.sentence1, *pairs.sentence2, *pairs.negated]), 3)
+        raise ValueError(
+            "No pair of similarity group 5 has a usable negation: nothing to learn or test the adapter on."
+        )
+    first, second, negated = np.split(
+        embeddings.encode(encoder, [*pairs.sentence1, *pairs.sentence2, *pairs.negated]), 3
+    )
     return Pairs(first, second, negated, pairs.score.to_numpy(), is_paraphrase)
 
 
@@ -66,10 +73,12 @@ def on_stsb(train: Pairs, test: Pairs) -> pd.DataFrame:
 
     Returns:
         reading, rule ("accuracy" alone, or "guarded": see `NegationAdapter`), adapter, a, train_accuracy, train_pearson,
-        accuracy, pearson (percent, on test), n. The first row is the unweighted embedding (reading "none", no adapter).
+        accuracy, pearson (percent, on test), n (triplets), n_pairs. The first row is the unweighted embedding (reading "none", no adapter).
     """
     plain = np.full((1, train.first.shape[1]), 1 / train.first.shape[1])
-    rows = [("none", "", None, 0.0, *_measure(train, plain, "weighted cosine"), *_measure(test, plain, "weighted cosine"))]
+    rows = [
+        ("none", "", None, 0.0, *_measure(train, plain, "weighted cosine"), *_measure(test, plain, "weighted cosine"))
+    ]
     for reading in READINGS:
         for rule, scored in [("accuracy", None), ("guarded", train.scored)]:
             adapter = NegationAdapter(reading).fit(*train.triplets, scored=scored)
@@ -77,7 +86,7 @@ def on_stsb(train: Pairs, test: Pairs) -> pd.DataFrame:
             measured = (*_measure(train, weights, reading), *_measure(test, weights, reading))
             rows.append((reading, rule, adapter, adapter.a_, *measured))
     columns = ["reading", "rule", "adapter", "a", "train_accuracy", "train_pearson", "accuracy", "pearson"]
-    return pd.DataFrame(rows, columns=columns).assign(n=int(test.is_paraphrase.sum()))
+    return pd.DataFrame(rows, columns=columns).assign(n=int(test.is_paraphrase.sum()), n_pairs=len(test.score))
 
 
 def _measure(pairs: Pairs, weights: np.ndarray, reading: str) -> tuple[float, float]:
@@ -99,6 +108,30 @@ def trade_off(train: Pairs, test: Pairs, grid: Sequence[float] = GRID) -> pd.Dat
     return pd.DataFrame(rows, columns=["reading", "part", "a", "accuracy", "pearson"])
 
 
+def transfer(
+    learnt: pd.DataFrame, vectors: tuple[np.ndarray, np.ndarray, np.ndarray], *, repeats: int = 10, seed: int = 0
+) -> pd.DataFrame:
+    """Table 2: the adapters of `on_stsb` on SemAntoNeg.
+
+    Returns:
+        reading, rule, a, accuracy on all items, n; mean and sd over random samples of `TEST_SHARE` of them, sample_n.
+    """
+    n, dimension = vectors[0].shape
+    samples = [test for _, test in ShuffleSplit(repeats, test_size=TEST_SHARE, random_state=seed).split(vectors[0])]
+    plain = np.full((1, dimension), 1 / dimension)
+    rows = []
+    for row in learnt.itertuples():
+        weights, reading = (
+            (plain, "weighted cosine") if row.adapter is None else (row.adapter.weights_[None, :], row.reading)
+        )
+        right = 100 * choices(*vectors, weights, reading)[:, 0]
+        sampled = [right[sample].mean() for sample in samples]
+        rows.append(
+            (row.reading, row.rule, row.a, right.mean(), n, np.mean(sampled), np.std(sampled, ddof=1), len(samples[0]))
+        )
+    return pd.DataFrame(rows, columns=["reading", "rule", "a", "accuracy", "n", "mean", "sd", "sample_n"])
+
+
 def in_domain(
     vectors: tuple[np.ndarray, np.ndarray, np.ndarray],
     sentence_sets: Sequence[int],
@@ -114,7 +147,7 @@ def in_domain(
         train_sizes: K; the first K items of the shuffled training part (all of them, where it has fewer) are learnt from.
 
     Returns:
-        split, repeat, reading, k (0: the unweighted embedding), a (NaN for k = 0 or no result), n_train, n_test, accuracy
+        split, repeat, reading ("none" for the unweighted embedding), k (0 there), a (NaN for k = 0 or no result), n_train, n_test, accuracy
         (percent; NaN where max(V̄) ≤ 0), and the error in that case.
     """
     options = {"n_splits": repeats, "test_size": TEST_SHARE, "random_state": seed}
@@ -130,8 +163,8 @@ def in_domain(
             held_out = [part[test] for part in vectors]
             plain = np.full((1, vectors[0].shape[1]), 1 / vectors[0].shape[1])
             unweighted = 100 * choices(*held_out, plain, "weighted cosine").mean()
+            rows.append((split, repeat, "none", 0, np.nan, 0, len(test), unweighted, ""))
             for reading in READINGS:
-                rows.append((split, repeat, reading, 0, np.nan, 0, len(test), unweighted, ""))
                 for k in train_sizes:
                     learnt = train[:k]
                     try:
@@ -143,3 +176,89 @@ def in_domain(
                     rows.append((split, repeat, reading, k, adapter.a_, len(learnt), len(test), 100 * right.mean(), ""))
     columns = ["split", "repeat", "reading", "k", "a", "n_train", "n_test", "accuracy", "error"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def metric_name(k: int, train_sizes: Sequence[int]) -> str:
+    """What the paper's Table 3 calls the accuracy for a training size: by rank, so that the smallest of our (mini) sizes is
+    shown beside its 200."""
+    return "accuracy" if k == 0 else f"accuracy_w_anto_{PAPER_SIZES[sorted(train_sizes).index(k)]}"
+
+
+def summary(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean and sd over the splits: split, reading, k, n_train, n_test (rounded means), answers (splits with a result),
+    accuracy, sd. An accuracy is given only where every split has a result."""
+    groups = runs.groupby(["split", "reading", "k"], sort=False)
+    table = groups.agg(
+        n_train=("n_train", "mean"), n_test=("n_test", "mean"), answers=("accuracy", "count"), splits=("accuracy", "size"),
+        accuracy=("accuracy", "mean"), sd=("accuracy", "std"),
+    ).reset_index()  # fmt: skip
+    # The splits on which an adapter exists are not a fair sample of all splits.
+    table.loc[table.answers < table.splits, ["accuracy", "sd"]] = np.nan
+    return table.round({"n_train": 0, "n_test": 0}).drop(columns="splits")
+
+
+def by_method(runs: pd.DataFrame, reading: str = DEFAULT_READING, split: str = BY_ROW) -> pd.DataFrame:
+    """Scores for a rank diagram: a row per split, a column per training size with a result on every split."""
+    chosen = runs[runs.reading.isin(["none", reading]) & (runs.split == split)]
+    wide = chosen.pivot(index="repeat", columns="k", values="accuracy").dropna(axis="columns")
+    return wide.rename(columns=lambda k: "unweighted" if k == 0 else f"K = {k}")
+
+
+def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
+    """Figure 3: the critical-difference diagram of systems over repetitions (Wilcoxon–Holm).
+
+    Args:
+        scores: one row per repetition, one column per system.
+
+    Returns:
+        system, mean rank (1 = best), and the corrected p value against each other system.
+    """
+    import scikit_posthocs
+
+    p_values = stats.wilcoxon_holm(scores)
+    ranks = scores.rank(axis=1, ascending=False).mean()
+    scikit_posthocs.critical_difference_diagram(ranks, p_values, alpha=alpha, ax=ax)
+    return p_values.rename_axis("system").add_prefix("p against ").reset_index().assign(rank=ranks.to_numpy())
+
+
+def result_rows(
+    encoder: str, *, table1: pd.DataFrame, table2: pd.DataFrame, table3: pd.DataFrame, exhibit: str,
+    train_sizes: Sequence[int], interval: tuple[float, float], scale: str, sts: str, benchmark: str, official: bool,
+    stand_in: bool,
+) -> list[dict]:  # fmt: skip
+    """The notebook's tables as rows of the results schema: one row per printed cell and per way to read the method, which
+    is named in `model`."""
+    about = {"scale": scale, "official": official, "stand_in": stand_in}
+    rows = []
+    for item in table1.itertuples():
+        data = f"{sts} dev+test, {item.negations} negations"
+        weighted = "" if item.reading == "none" else "_w_sts"
+        for metric, value, n in [("accuracy", item.accuracy, item.n), ("pearson", item.pearson, item.n_pairs)]:
+            where = ("cao", "Table 1", encoder, "STSB", f"{metric}{weighted}")
+            rows.append(results.row(*where, value, n=n, data=data, model=_variant(encoder, item), **about))
+    for item in table2.itertuples():
+        plain = item.reading == "none"
+        where = ("cao", "Table 2", encoder, "SemAntoNeg", "accuracy" if plain else "accuracy_w_sts")
+        own = {"model": _variant(encoder, item), **about}
+        spread = (item.mean - item.sd, item.mean + item.sd)
+        rows.append(
+            results.row(
+                *where, item.accuracy, n=item.n, data=benchmark, interval=interval if plain else (np.nan,) * 2, **own
+            )
+        )
+        data = f"{benchmark}, {int(table3.answers.max())} samples"
+        rows.append(results.row(*where, item.mean, n=item.sample_n, data=data, interval=spread, **own))
+    for item in table3.itertuples():
+        where = ("cao", exhibit, encoder, "SemAntoNeg", metric_name(item.k, train_sizes))
+        model = encoder if item.k == 0 else f"{encoder} + adapter ({item.reading}, K = {item.n_train:.0f})"
+        spread = (item.accuracy - item.sd, item.accuracy + item.sd)
+        data = f"{benchmark}, {item.answers} splits {item.split}"
+        if not np.isnan(item.accuracy):
+            rows.append(
+                results.row(*where, item.accuracy, n=item.n_test, data=data, model=model, interval=spread, **about)
+            )
+    return rows
+
+
+def _variant(encoder: str, item: tuple) -> str:
+    return encoder if item.reading == "none" else f"{encoder} + adapter ({item.reading}, a = {item.a:g}, {item.rule})"

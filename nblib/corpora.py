@@ -103,7 +103,9 @@ def load(name: str, *splits: str) -> pd.DataFrame:
     tables = []
     for split in splits or tuple(corpus.splits):
         file = locate(corpus, split)
-        rows = [row for row in read_jsonl(file) if row.get("split", split) == split]  # the mini sets keep splits together
+        rows = [
+            row for row in read_jsonl(file) if row.get("split", split) == split
+        ]  # the mini sets keep splits together
         table = validate(rows, corpus, split, where=str(file))
         tables.append(table.assign(split=split))
     return pd.concat(tables, ignore_index=True)
@@ -166,16 +168,25 @@ def validate(rows: list[dict], corpus: Corpus, split: str, where: str) -> pd.Dat
                 raise CorpusError(f"{place}: row {number} has no column {column!r}; it has {', '.join(row)}.")
             if not _well_typed(row[column], kind):
                 raise CorpusError(f"{place}: row {number}, column {column!r}: {row[column]!r} is no usable {kind}.")
-    table = pd.DataFrame([{column: row[column] for column in corpus.columns} for row in rows], columns=list(corpus.columns))
+    table = pd.DataFrame(
+        [{column: row[column] for column in corpus.columns} for row in rows], columns=list(corpus.columns)
+    )
     repeated = table[table.duplicated(corpus.key)]
     if len(repeated):
-        raise CorpusError(f"{place}: {len(repeated)} rows repeat a key ({', '.join(corpus.key)}), first {tuple(repeated.iloc[0][corpus.key])}.")
+        raise CorpusError(
+            f"{place}: {len(repeated)} rows repeat a key ({', '.join(corpus.key)}), first {tuple(repeated.iloc[0][corpus.key])}."
+        )
     wanted = corpus.splits[split]
     if len(table) != wanted.rows:
-        raise CorpusError(f"{place}: {len(table)} rows, expected {wanted.rows}. Is the file cut short, or another version?")
+        raise CorpusError(
+            f"{place}: {len(table)} rows, expected {wanted.rows}. Is the file cut short, or another version?"
+        )
     found = content_hash(table, corpus)
     if found != wanted.sha256:
-        raise CorpusError(f"{place}: the content hash is {found}, expected {wanted.sha256}: other texts, labels or scores than the ones the study was made for. Fetch the file again.")
+        raise CorpusError(
+            f"{place}: the content hash is {found}, expected {wanted.sha256}: other texts, labels or scores than the study "
+            "was made for. Fetch the file again."
+        )
     return table
 
 

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from nblib import embeddings
+from nblib import embeddings, published
 from nblib.models import Encoder
 from nblib.negator import NO_OUTPUT, negate_sentences
 
+PARAPHRASE, NEGATION = "S1 and S2", "S1 and NegS1"
+COLOURS = {PARAPHRASE: "#0072B2", NEGATION: "#D55E00"}
 GROUPS = {1: "0–0.2", 2: "0.2–0.4", 3: "0.4–0.6", 4: "0.6–0.8", 5: "0.8–1"}
 
 
@@ -30,7 +32,9 @@ def similarity_group(score: Sequence[float]) -> np.ndarray:
 def with_negations(pairs: pd.DataFrame) -> pd.DataFrame:
     """STSB pairs with `negated` (NegS1, §3.1), `reason` (why it can't be trusted, or "") and `group`; where the tool could
     do nothing with the first sentence there is no NegS1 (NaN)."""
-    table = pairs.merge(negate_sentences(pairs.sentence1.tolist()), left_on="sentence1", right_on="sentence", how="left")
+    table = pairs.merge(
+        negate_sentences(pairs.sentence1.tolist()), left_on="sentence1", right_on="sentence", how="left"
+    )
     table["negated"] = table.negated.where(~table.reason.isin(NO_OUTPUT))
     return table.drop(columns="sentence").assign(group=similarity_group(table.score))
 
@@ -56,6 +60,21 @@ def compare(pairs: pd.DataFrame, encoder: Encoder) -> pd.DataFrame:
     )
 
 
+def histogram(compared: pd.DataFrame, bins: int = 25) -> pd.DataFrame:
+    """Figure 2 as numbers: encoder, group, kind (`PARAPHRASE` or `NEGATION`), left, width, percent of the group's pairs;
+    similarities below 0 count in the first bin."""
+    edges = np.linspace(0, 1, bins + 1)
+    rows = []
+    for (encoder, group), part in compared.groupby(["encoder", "group"]):
+        for kind, column in [(PARAPHRASE, "sim_12"), (NEGATION, "sim_1neg1")]:
+            counts, _ = np.histogram(part[column].clip(0, 1), bins=edges)
+            rows += [
+                (encoder, group, kind, left, 1 / bins, 100 * c / len(part))
+                for left, c in zip(edges, counts, strict=False)
+            ]
+    return pd.DataFrame(rows, columns=["encoder", "group", "kind", "left", "width", "percent"])
+
+
 def closer_share(compared: pd.DataFrame) -> pd.DataFrame:
     """Per encoder and group: n, and the share (percent) of pairs in which S1 is strictly closer to NegS1 than to S2, and
     the other way round (ties are in neither).
@@ -73,6 +92,37 @@ def closer_share(compared: pd.DataFrame) -> pd.DataFrame:
     if empty:
         raise ValueError(f"No pairs in similarity group {', '.join(empty)}: take more pairs, or another corpus.")
     return shares.loc[wanted].reset_index()
+
+
+POLAR_BEAR = "Polar bear DNA may help fight obesity"
+WARMING = "Global warming is real."
+# paper, anchor, sentence, name in the results (Cao's Figure 1; Truong's Figure 1)
+EXAMPLES = [
+    ("cao", POLAR_BEAR, "Polar bear study may boost fight against obesity", "cosine_paraphrase"),
+    ("cao", POLAR_BEAR, "Polar bear DNA may not help fight obesity", "cosine_negation"),
+    ("truong", WARMING, "Global warming is a hoax.", "cosine_hoax"),
+    (
+        "truong",
+        WARMING,
+        "There is not enough evidence to claim that global warming is real.",
+        "cosine_not_enough_evidence",
+    ),
+    ("truong", WARMING, "There is no doubt that global warming is real.", "cosine_no_doubt"),
+]
+
+
+def paper_examples(encoders: Sequence[Encoder]) -> pd.DataFrame:
+    """The cosines of the two Figures 1: paper, system (the paper's name), encoder, anchor, sentence, metric, cosine, and
+    the published cosine where one is printed."""
+    rows = []
+    for encoder in encoders:
+        for paper, anchor, sentence, metric in EXAMPLES:
+            cosine = cosines(anchor, [sentence], [encoder]).iloc[0, 0]
+            system = published.system_name(paper, encoder.name)
+            printed = published.value_or_nan(paper, "Figure 1", system, metric)
+            rows.append((paper, system, encoder.name, anchor, sentence, metric, cosine, printed))
+    columns = ["paper", "system", "encoder", "anchor", "sentence", "metric", "cosine", "published"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def cosines(sentence: str, others: Sequence[str], encoders: Sequence[Encoder]) -> pd.DataFrame:

@@ -65,14 +65,18 @@ def check(vectors: np.ndarray, texts: Sequence[str], name: str) -> None:
         EmbeddingError: wrong shape, NaN or infinity, or a zero vector; names the model and the first text concerned.
     """
     if vectors.ndim != 2 or len(vectors) != len(texts):
-        raise EmbeddingError(f"{name} gave an array of shape {vectors.shape} for {len(texts)} texts; expected [{len(texts)}, dimension].")
+        raise EmbeddingError(
+            f"{name} gave an array of shape {vectors.shape} for {len(texts)} texts; expected [{len(texts)}, dimension]."
+        )
     for fault, rows in [
         ("NaN or infinite values", ~np.isfinite(vectors).all(axis=1)),
         ("a zero vector", ~vectors.any(axis=1)),
     ]:
         if rows.any():
             first = texts[int(rows.argmax())]
-            raise EmbeddingError(f"{name} gives {fault} for {rows.sum()} of {len(texts)} texts, first: {first!r}. No similarity is defined for it.")
+            raise EmbeddingError(
+                f"{name} gives {fault} for {rows.sum()} of {len(texts)} texts, first: {first!r}. No similarity is defined for it."
+            )
 
 
 def similarity(a: np.ndarray, b: np.ndarray, kind: str = "cosine") -> np.ndarray:
@@ -102,7 +106,9 @@ class _Store:
     def __enter__(self) -> "_Store":
         self.connection = sqlite3.connect(self.file, timeout=60)
         with self.connection:
-            self.connection.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+            self.connection.execute(
+                "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+            )
         return self
 
     def __exit__(self, *_: object) -> None:

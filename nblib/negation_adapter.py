@@ -109,7 +109,9 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
             before = correlations(*scored, plain, self.reading)
             eligible = 100 * (before - correlations(*scored, candidates, self.reading)) <= self.max_correlation_loss
             if not eligible.any():
-                raise AdapterError(f"Every a of the grid costs more than {self.max_correlation_loss} points of correlation: add a = 0.")
+                raise AdapterError(
+                    f"Every a of the grid costs more than {self.max_correlation_loss} points of correlation: add a = 0."
+                )
         best = int(np.where(eligible, self.training_accuracy_, -np.inf).argmax())
         self.a_ = float(self.grid[best])
         self.weights_ = candidates[best]
@@ -188,8 +190,8 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
 
         check_is_fitted(self)
         dimension = len(self.weights_)
-        if model.get_sentence_embedding_dimension() != dimension:
-            self._check_dimension(np.empty((0, model.get_sentence_embedding_dimension())))
+        if model.get_embedding_dimension() != dimension:
+            self._check_dimension(np.empty((0, model.get_embedding_dimension())))
         diagonal = Dense(dimension, dimension, bias=False, activation_function=torch.nn.Identity(),
                          init_weight=torch.diag(torch.from_numpy(self.scale_)))  # fmt: skip
         before = [Normalize()] if self.reading == "original norms" else []

@@ -19,12 +19,56 @@ REASONS = (*NO_OUTPUT, "question", "already negative", "quantified subject", "re
 
 _NEGATIVE = re.compile(r"n[’']t\b|\b(not|no|never|none|nobody|nothing|nowhere|neither|nor|without|cannot)\b", re.I)
 _QUANTIFIERS = frozenset(
-    "all every each some any many most few several both everyone everybody everything someone somebody something "
-    "anyone anybody anything only".split()
+    [
+        "all",
+        "every",
+        "each",
+        "some",
+        "any",
+        "many",
+        "most",
+        "few",
+        "several",
+        "both",
+        "everyone",
+        "everybody",
+        "everything",
+        "someone",
+        "somebody",
+        "something",
+        "anyone",
+        "anybody",
+        "anything",
+        "only",
+    ]
 )
 _REPORTING = frozenset(
-    "say tell report announce state claim add note explain warn argue suggest believe think write ask insist declare "
-    "confirm admit deny reply estimate expect".split()
+    [
+        "say",
+        "tell",
+        "report",
+        "announce",
+        "state",
+        "claim",
+        "add",
+        "note",
+        "explain",
+        "warn",
+        "argue",
+        "suggest",
+        "believe",
+        "think",
+        "write",
+        "ask",
+        "insist",
+        "declare",
+        "confirm",
+        "admit",
+        "deny",
+        "reply",
+        "estimate",
+        "expect",
+    ]
 )
 
 
@@ -33,6 +77,7 @@ class _OfflineNegator(Negator):
 
     def __init__(self, pipeline: Language) -> None:
         self.logger = logging.getLogger("negate")
+        logging.getLogger("lemminflect").setLevel(logging.CRITICAL)  # it complains of words without a part of speech
         self.fail_on_unsupported = False
         self.spacy_model = pipeline
         self._initialize_aux_negations()

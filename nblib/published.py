@@ -3,6 +3,7 @@
 `data/published/DOUBTS.md` says where a paper's numbers disagree with each other.
 """
 
+import math
 from collections.abc import Collection
 
 import pandas as pd
@@ -15,6 +16,14 @@ PAPERS = {
     "vahtola": "Vahtola et al., It Is Not Easy To Detect Paraphrases (SemAntoNeg)",
     "weller": "Weller et al., NevIR: Negation in Neural Information Retrieval",
 }
+
+# Where a paper calls a model by another name than the registry.
+SYSTEM_NAMES = {("truong", "all-mpnet-base-v2"): "MPNet"}
+
+
+def system_name(paper: str, model: str) -> str:
+    """What the paper calls a model."""
+    return SYSTEM_NAMES.get((paper, model), model)
 
 
 def load(paper: str) -> pd.DataFrame:
@@ -47,6 +56,14 @@ def value(paper: str, exhibit: str, system: str, metric: str, benchmark: str | N
     if len(values) != 1:
         raise KeyError(f"{paper}, {exhibit}, {system}, {benchmark or 'any benchmark'}, {metric}: {len(values)} numbers")
     return float(values[0])
+
+
+def value_or_nan(paper: str, exhibit: str, system: str, metric: str) -> float:
+    """One printed number, or NaN where the paper prints none for this system."""
+    try:
+        return value(paper, exhibit, system, metric)
+    except KeyError:
+        return math.nan
 
 
 def recomputed_average(paper: str, exhibit: str, members: Collection[str], metric: str) -> float:

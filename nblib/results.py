@@ -39,6 +39,7 @@ def row(
     data: str,
     official: bool,
     model: str | None = None,
+    stand_in: bool = False,
     interval: tuple[float, float] = (math.nan, math.nan),
 ) -> dict:
     """One result; the printed number is looked up, the status derived.
@@ -49,13 +50,14 @@ def row(
         interval: its 95 % confidence interval (or mean ± sd over repeats, where the paper gives that), same unit.
         data: what it was measured on, starting with the corpus's name in the registry.
         official: whether that is the official benchmark in full.
-        model: what was really run, where it is not `system` itself (a stand-in makes the result partial).
+        model: what was run, where there is more to say than `system` (an adapter's reading, the members of an average).
+        stand_in: `model` only stands in for the system, which makes the result partial.
     """
     try:
         printed = published.value(paper, exhibit, system, metric, benchmark)
     except KeyError:
         printed = math.nan
-    status = "reproduced" if official and model is None else "partial"
+    status = "reproduced" if official and not stand_in else "partial"
     low, high = interval
     values = (paper, exhibit, system, benchmark, metric, printed, ours, low, high, n, scale, data, model or system)
     return dict(zip(COLUMNS, (*values, status), strict=True))
@@ -80,7 +82,9 @@ def validate(table: pd.DataFrame, where: str) -> pd.DataFrame:
     hollow = table[reproduced & (table.ours.isna() | table.data.str.contains("mini"))]
     if len(hollow):
         first = " / ".join(hollow.iloc[0][KEY])
-        raise ResultsError(f"{where}: {len(hollow)} 'reproduced' rows without a score on official data, first: {first}.")
+        raise ResultsError(
+            f"{where}: {len(hollow)} 'reproduced' rows without a score on official data, first: {first}."
+        )
     return table
 
 
@@ -114,7 +118,11 @@ def expected() -> pd.DataFrame:
     for paper in published.PAPERS:
         printed = published.load(paper)
         in_list = printed.exhibit.isin(listed.exhibit[listed.paper == paper])
-        score = printed.unit.isin(["percent", "cosine", "pairs", "words"]) & printed.value.notna() & (printed.metric != "confidence_interval")
+        score = (
+            printed.unit.isin(["percent", "cosine", "pairs", "words"])
+            & printed.value.notna()
+            & (printed.metric != "confidence_interval")
+        )
         rows = printed[in_list & score & ~printed.metric.str.endswith("_delta")]
         tables.append(rows[KEY].assign(published=rows.value))
     table = pd.concat(tables).drop_duplicates(KEY)

@@ -48,7 +48,12 @@ def paired_bootstrap(
 
 
 def correlation_interval(
-    x: Sequence[float], y: Sequence[float], statistic: Callable = scipy_stats.pearsonr, *, resamples: int = 1000, seed: int = 0
+    x: Sequence[float],
+    y: Sequence[float],
+    statistic: Callable = scipy_stats.pearsonr,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> tuple[float, float]:
     """Percentile bootstrap interval (95 %) of a correlation over pairs."""
     result = scipy_stats.bootstrap(
@@ -72,7 +77,9 @@ def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
         ValueError: fewer than two systems or repetitions.
     """
     if min(scores.shape) < 2:
-        raise ValueError(f"A comparison needs two systems and two repetitions; got {scores.shape[1]} and {scores.shape[0]}.")
+        raise ValueError(
+            f"A comparison needs two systems and two repetitions; got {scores.shape[1]} and {scores.shape[0]}."
+        )
     import scikit_posthocs  # its import of statsmodels takes a second that only this function needs
 
     long = scores.reset_index(drop=True).melt(var_name="system", value_name="score")

@@ -1,0 +1,109 @@
+"""Execute a notebook headlessly: `python -m nblib.execution 06 out.ipynb -p encoder all-mpnet-base-v2`.
+
+Papermill with the strictness a batch run needs: a parameter the notebook doesn't have, or of another type, is an error;
+the kernel is that of this environment; the executed copy never lands on a source.
+"""
+
+import argparse
+import ast
+import os
+import re
+import sys
+from pathlib import Path
+
+import yaml
+
+from nblib import paths
+
+
+class ExecutionError(ValueError):
+    """A notebook, parameter or output that can't be used."""
+
+
+def find_notebook(name: str) -> Path:
+    """A notebook by number ("06"), name or path.
+
+    Raises:
+        ExecutionError: there is none, or the number fits several.
+    """
+    if Path(name).suffix == ".ipynb" and Path(name).is_file():
+        return Path(name).resolve()
+    found = sorted(paths.NOTEBOOKS.glob(f"{Path(name).stem}*.ipynb"))
+    if len(found) != 1:
+        known = ", ".join(path.stem for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")))
+        raise ExecutionError(f"{name!r} names {len(found)} notebooks. There are: {known}.")
+    return found[0]
+
+
+def check_parameters(notebook: Path, given: dict[str, object]) -> None:
+    """Raises:
+    ExecutionError: a parameter the notebook lacks, or a value of another type than its default.
+    """
+    from papermill import inspect_notebook
+
+    declared = inspect_notebook(str(notebook))
+    for name, value in given.items():
+        if name not in declared:
+            raise ExecutionError(f"{notebook.stem} has no parameter {name!r}. It has: {', '.join(declared)}.")
+        default = ast.literal_eval(declared[name]["default"])
+        fits = (
+            type(value) is type(default) or default is None or (isinstance(default, float) and isinstance(value, int))
+        )
+        if not fits:
+            raise ExecutionError(
+                f"{notebook.stem}: parameter {name} is a {type(default).__name__} (default {declared[name]['default']}), "
+                f"not {value!r}."
+            )
+
+
+def execute(notebook: str, output: str | Path, parameters: dict[str, object]) -> Path:
+    """Run a notebook and write the executed copy to `output`, complete up to the failing cell if one fails.
+
+    Raises:
+        ExecutionError: see above; or the output would overwrite a source.
+        papermill.PapermillExecutionError: a cell failed.
+    """
+    import papermill
+
+    source, target = find_notebook(notebook), paths.resolve(output)
+    if target.parent == paths.NOTEBOOKS:
+        raise ExecutionError(
+            f"{target} would overwrite a source. Executed copies go elsewhere, e.g. runs/{target.name}."
+        )
+    check_parameters(source, parameters)
+    paths.writable_folder(target.parent)
+    os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, not one registered by the user
+    papermill.execute_notebook(
+        str(source), str(target), parameters=parameters, kernel_name="python3", cwd=str(paths.PROJECT_ROOT),
+        progress_bar=False, log_output=False,
+    )  # fmt: skip
+    return target
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command line: messages instead of tracebacks for whatever the caller can mend."""
+    parser = argparse.ArgumentParser(prog="python -m nblib.execution", description="Execute a notebook headlessly.")
+    parser.add_argument("notebook", help="number (06), name or path")
+    parser.add_argument("output", help="where the executed copy goes")
+    parser.add_argument(
+        "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter; YAML value"
+    )
+    parser.add_argument("-y", metavar="YAML", default="{}", help="several parameters as a YAML or JSON mapping")
+    options = parser.parse_args(arguments)
+    from papermill.exceptions import PapermillExecutionError
+
+    try:
+        parameters = {**yaml.safe_load(options.y), **{name: yaml.safe_load(value) for name, value in options.p}}
+        execute(options.notebook, options.output, parameters)
+    except (ExecutionError, PermissionError) as error:
+        sys.exit(f"error: {error}")
+    except PapermillExecutionError as error:
+        traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
+        sys.exit(
+            f"{traceback}\n\nerror: {find_notebook(options.notebook).stem}, cell [{error.exec_count}]: {error.ename}: "
+            f"{error.evalue}\nThe executed copy up to there: {options.output}"
+        )
+
+
+if __name__ == "__main__":
+    main()

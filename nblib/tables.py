@@ -1,0 +1,76 @@
+"""Tables for people: the paper's number beside ours, as HTML in the notebook and as CSV, HTML and LaTeX on disk."""
+
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import Markdown
+from pandas.io.formats.style import Styler
+
+from nblib import paths
+from nblib.results import DECIMALS
+
+CSS = [
+    {"selector": "th", "props": "text-align: left; font-weight: 600;"},
+    {"selector": "td", "props": "font-variant-numeric: tabular-nums;"},
+    {"selector": "caption", "props": "text-align: left; font-weight: 600; padding-bottom: .4em;"},
+]
+
+
+def show(table: pd.DataFrame, caption: str, digits: int = 2) -> Styler:
+    """The table as a reader should see it: caption, fixed number of digits, a dash for what is missing."""
+    integers = [column for column in table.columns if _whole(table[column])]
+    formats = {
+        column: "{:.0f}" if column in integers else f"{{:.{digits}f}}" for column in table.select_dtypes("number")
+    }
+    # A fixed id: a random one would change the saved HTML with every run.
+    return (
+        table.style.format(formats, na_rep="–", escape="html")
+        .hide(axis="index")
+        .set_caption(caption)
+        .set_table_styles(CSS)
+        .set_uuid("table")
+    )
+
+
+def _whole(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and bool((column.dropna() % 1 == 0).all())
+
+
+def save_table(table: pd.DataFrame, name: str, caption: str, run_dir: str | Path, digits: int = 2) -> Styler:
+    """Write `<run_dir>/figures/<name>.{csv,html,tex}` and return what the notebook shows."""
+    folder = paths.resolve(run_dir) / "figures"
+    styled = show(table, caption, digits)
+    with paths.write_atomically(folder / f"{name}.csv") as draft:
+        table.round(DECIMALS).to_csv(draft, index=False, lineterminator="\n")
+    with paths.write_atomically(folder / f"{name}.html") as draft:
+        draft.write_text(styled.to_html(), encoding="utf-8")
+    with paths.write_atomically(folder / f"{name}.tex") as draft:
+        draft.write_text(
+            table.to_latex(
+                index=False, caption=caption, label=f"tab:{name}", na_rep="--", float_format=f"%.{digits}f", escape=True
+            ),
+            encoding="utf-8",
+        )
+    return styled
+
+
+def findings(*sentences: str) -> Markdown:
+    """A notebook's findings, sentences made from this run's numbers, as one bullet each."""
+    return Markdown("\n".join(f"- {sentence}" for sentence in sentences))
+
+
+def beside(results: pd.DataFrame, exhibit: str, *, extra: tuple[str, ...] = ()) -> pd.DataFrame:
+    """The rows of an exhibit as a table: system, metric, published, ours, difference, interval, n, model.
+
+    Args:
+        results: rows of the results schema.
+        extra: further columns of the schema to keep.
+    """
+    rows = results[results.exhibit == exhibit]
+    interval = [
+        f"{low:.2f} – {high:.2f}" if pd.notna(low) else "" for low, high in zip(rows.ci_low, rows.ci_high, strict=True)
+    ]
+    table = rows[["system", "benchmark", "metric", "published", "ours"]].assign(
+        difference=rows.ours - rows.published, interval=interval, n=rows.n
+    )
+    return table.join(rows[["model", *extra]]).reset_index(drop=True)
