@@ -35,6 +35,10 @@ def encode(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric", 
     for text in texts:
         if not isinstance(text, str) or not text.strip():
             raise EmbeddingError(f"Can't encode {text!r}: not a non-empty string.")
+    if encoder.base is not None and len(texts):  # what the base has encoded need not be encoded again
+        vectors = encoder.transform(encode(encoder.base, texts, role=role, batch_size=batch_size))
+        check(vectors, texts, encoder.name)
+        return vectors
     distinct = sorted(set(texts), key=lambda text: (len(text), text))
     with _Store(encoder, role) as store:
         known = store.get(distinct)

@@ -73,8 +73,12 @@ def derive(statements: pd.DataFrame) -> pd.DataFrame:
 def _is_plain_claim(doc: Doc) -> bool:
     root = next(token for token in doc if token.dep_ == "ROOT")
     opens_with_connective = doc[0].dep_ in ("mark", "cc") or (doc[0].dep_ == "advmod" and doc[0].head == root)
-    return len(list(doc.sents)) == 1 and not opens_with_connective and not any(
-        child.dep_ in ("ccomp", "csubj") or (child.dep_ == "advcl" and child.i < root.i) for child in root.children
+    return (
+        len(list(doc.sents)) == 1
+        and not opens_with_connective
+        and not any(
+            child.dep_ in ("ccomp", "csubj") or (child.dep_ == "advcl" and child.i < root.i) for child in root.children
+        )
     )
 
 

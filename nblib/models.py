@@ -21,6 +21,7 @@ import yaml
 from nblib import paths
 
 if TYPE_CHECKING:
+    import numpy as np
     from sentence_transformers import SentenceTransformer
 
 Role = Literal["symmetric", "query", "document"]
@@ -68,11 +69,18 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class Encoder:
-    """A loaded encoder: the model, how to use it, and a fingerprint of everything that shapes its embeddings."""
+    """A loaded encoder: the model, how to use it, and a fingerprint of everything that shapes its embeddings.
+
+    Attributes:
+        base: for an encoder whose vectors are computed from another's (a negation adapter): that one.
+        transform: how they are computed, [n, dimension] → [n, dimension].
+    """
 
     spec: ModelSpec
     model: "SentenceTransformer"
     fingerprint: str
+    base: "Encoder | None" = None
+    transform: "Callable[[np.ndarray], np.ndarray] | None" = None
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -24,6 +25,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nblib import paths
+from nblib.models import Encoder, fingerprint
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -199,6 +201,19 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
             modules=[*model, *before, diagonal], prompts=model.prompts, device=str(model.device),
             similarity_fn_name="dot" if self.reading == "original norms" else "cosine",
         )  # fmt: skip
+
+
+def adapt(encoder: Encoder, adapter: NegationAdapter) -> Encoder:
+    """The encoder with a fitted adapter: named `<encoder>+adapter`, with a fingerprint and a similarity of its own, computed
+    from the encoder's cached embeddings.
+
+    Raises:
+        AdapterError: the adapter was learnt on embeddings of another dimension.
+    """
+    model = adapter.apply_to(encoder.model)
+    similarity = "dot" if adapter.reading == "original norms" else "cosine"
+    spec = replace(encoder.spec, name=f"{encoder.name}+adapter", similarity=similarity)
+    return Encoder(spec, model.eval(), fingerprint(model), base=encoder, transform=adapter.transform)
 
 
 def contributions(anchors: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:

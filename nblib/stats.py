@@ -64,6 +64,39 @@ def correlation_interval(
     return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
+def cluster_interval(
+    statistic: Callable[..., float],
+    *columns: Sequence[float],
+    clusters: Sequence | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval (95 %) of any statistic of rows that come in clusters.
+
+    Args:
+        statistic: takes the columns of a resample, returns a number.
+        columns: each of shape [n].
+        clusters: the cluster of each row, shape [n]; None makes every row its own.
+
+    Raises:
+        ValueError: there are no rows.
+    """
+    arrays = [np.asarray(column, dtype=float) for column in columns]
+    n = len(arrays[0])
+    if not n:
+        raise ValueError("No rows to resample: the group is empty.")
+    codes = np.arange(n) if clusters is None else pd.factorize(pd.Series(clusters))[0]
+    rng = np.random.default_rng(seed)
+    groups = codes.max() + 1
+    values = []
+    for _ in range(resamples):
+        drawn = np.repeat(np.arange(n), np.bincount(rng.integers(groups, size=groups), minlength=groups)[codes])
+        values.append(statistic(*(array[drawn] for array in arrays)))
+    # A resample of one constant has no correlation; with few clusters that happens and says nothing about the rest.
+    low, high = np.nanquantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
 def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
     """Pairwise Wilcoxon signed-rank tests between systems, p values corrected by Holm's method.
 

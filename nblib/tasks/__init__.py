@@ -31,5 +31,7 @@ def get(name: str) -> AbsTask:
         ValueError: no such task; lists the known ones.
     """
     if name not in _CLASSES:
-        raise ValueError(f"No task called {name!r}. Known: {', '.join(_CLASSES)}; hub benchmarks: {', '.join(general.HUB)}.")
+        raise ValueError(
+            f"No task called {name!r}. Known: {', '.join(_CLASSES)}; hub benchmarks: {', '.join(general.HUB)}."
+        )
     return _CLASSES[name]()

@@ -40,7 +40,9 @@ class MtebEncoder(AbsEncoder):
             "max_tokens": spec.max_length,
         })  # fmt: skip
 
-    def encode(self, inputs: DataLoader, *, task_metadata: Any, prompt_type: PromptType | None = None, **_: Any) -> np.ndarray:
+    def encode(
+        self, inputs: DataLoader, *, task_metadata: Any, prompt_type: PromptType | None = None, **_: Any
+    ) -> np.ndarray:
         """Embeddings, float32 [number of texts, dimension]; symmetric tasks give no prompt type.
 
         Raises:

@@ -41,6 +41,7 @@ class STSB(SimilarityTask):
     """The STS Benchmark's test split: Spearman, as MTEB reports it."""
 
     corpus = "stsb"
+    printed = (("truong", "Table 1", "STSB", "spearman"),)
     metadata = metadata(
         "STSB", corpus, type="STS", main_score="spearman", license="cc-by-sa-4.0",
         description="Spearman correlation with human similarity judgements.",
@@ -72,6 +73,7 @@ class IntentsMini(LocalTask, AbsTaskClassification):
     """
 
     corpus = "intents_mini"
+    printed = (("truong", "Table 1", "Intents", "accuracy"),)
     paper_metric = "accuracy"
     metadata = metadata(
         "IntentsMini", corpus, type="Classification", category="t2c", main_score="accuracy",
@@ -84,7 +86,9 @@ class IntentsMini(LocalTask, AbsTaskClassification):
     def rows(self, split: str) -> pd.DataFrame:
         return corpora.load(self.corpus, split)[["id", "text", "label"]]
 
-    def _save_task_predictions(self, predictions: list, model: Any, folder: Path, hf_split: str, hf_subset: str) -> None:
+    def _save_task_predictions(
+        self, predictions: list, model: Any, folder: Path, hf_split: str, hf_subset: str
+    ) -> None:
         truth = self.dataset[hf_split].to_pandas()
         share = (np.asarray(predictions) == truth.label.to_numpy()).mean(axis=0)
         self.keep(hf_split, truth[["id"]].assign(cluster=range(len(truth)), correct=share), folder)
@@ -95,6 +99,7 @@ class TopicsMini(LocalTask, AbsTaskClustering):
     has one row per sample instead: id (its number), cluster, correct (its V-measure)."""
 
     corpus = "topics_mini"
+    printed = (("truong", "Table 1", "Topics", "v_measure"),)
     paper_metric = "v_measure"
     max_fraction_of_documents_to_embed = None
     max_documents_per_cluster = 200
@@ -107,7 +112,9 @@ class TopicsMini(LocalTask, AbsTaskClustering):
         table = corpora.load(self.corpus, split)
         return pd.DataFrame({"sentences": table.text, "labels": table.label})
 
-    def _evaluate_subset(self, *args: Any, hf_split: str, prediction_folder: Path | None = None, **options: Any) -> dict:
+    def _evaluate_subset(
+        self, *args: Any, hf_split: str, prediction_folder: Path | None = None, **options: Any
+    ) -> dict:
         scores = super()._evaluate_subset(*args, hf_split=hf_split, **options)
         measures = scores["v_measures"]["Level 0"]
         numbers = range(len(measures))
@@ -120,6 +127,7 @@ class RetrievalMini(LocalTask, AbsTaskRetrieval):
     """Retrieval among 100 passages by mteb's protocol. Predictions: id, cluster, rank of the passage, correct (nDCG@10)."""
 
     corpus = "retrieval_mini"
+    printed = (("truong", "Table 1", "Retrieval", "ndcg_at_10"),)
     paper_metric = "ndcg_at_10"
     k_values = (1, 3, 5, 10, 100)
     metadata = metadata(
@@ -140,8 +148,13 @@ class RetrievalMini(LocalTask, AbsTaskRetrieval):
         }}}  # fmt: skip
         self.data_loaded = True
 
-    def _save_task_predictions(self, predictions: dict, model: Any, folder: Path, hf_split: str, hf_subset: str) -> None:
-        rank = [1 + sum(score >= found[item] for k, score in found.items() if k != item) for item, found in predictions.items()]
+    def _save_task_predictions(
+        self, predictions: dict, model: Any, folder: Path, hf_split: str, hf_subset: str
+    ) -> None:
+        rank = [
+            1 + sum(score >= found[item] for k, score in found.items() if k != item)
+            for item, found in predictions.items()
+        ]
         table = pd.DataFrame({"id": list(predictions), "cluster": range(len(rank)), "rank": rank})
         table["correct"] = np.where(table["rank"] <= 10, 1 / np.log2(table["rank"] + 1), 0.0)
         self.keep(hf_split, table, folder)

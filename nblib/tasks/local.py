@@ -45,12 +45,16 @@ class LocalTask:
     Attributes:
         corpus: its name in the registry.
         paper_metric: the metric's name in results tables.
+        printed: where the papers print such scores: paper, exhibit, benchmark, metric, the first being its home.
+        reservation: why a score on the official files is not the published quantity itself; "" where it is.
         predictions: after an evaluation, one row per item, per split; outlives mteb's unloading of the data. Always with
             `id` and `cluster` (items that share a text are in one cluster and are not independent).
     """
 
     corpus: ClassVar[str]
     paper_metric: ClassVar[str]
+    printed: ClassVar[tuple[tuple[str, str, str, str], ...]]
+    reservation: ClassVar[str] = ""
     predictions: dict[str, pd.DataFrame]
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -74,7 +78,9 @@ class LocalTask:
             CorpusError: see `corpora.load`.
         """
         if not self.data_loaded:
-            self.dataset = {split: Dataset.from_pandas(self.rows(split), preserve_index=False) for split in self._splits()}
+            self.dataset = {
+                split: Dataset.from_pandas(self.rows(split), preserve_index=False) for split in self._splits()
+            }
             self.data_loaded = True
 
     def _splits(self) -> list[str]:

@@ -57,7 +57,9 @@ class PairwiseTask(LocalTask, AbsTask):
         owner = np.repeat(np.arange(n), questions.negatives.map(len))
         to_negatives = pd.Series(embeddings.similarity(ask[owner], answers[n:], kind)).groupby(owner).max()
         table = questions[["id", "cluster", "question"]].assign(margin=to_positive - to_negatives.to_numpy())
-        items = table.groupby("id", sort=False).agg(cluster=("cluster", "first"), margin=("margin", "min")).reset_index()
+        items = (
+            table.groupby("id", sort=False).agg(cluster=("cluster", "first"), margin=("margin", "min")).reset_index()
+        )
         if table.question.nunique() > 1:
             by_question = table.pivot(index="id", columns="question", values="margin").add_prefix("margin_")
             items = items.merge(by_question.reset_index(), on="id", validate="1:1")
@@ -68,6 +70,7 @@ class SemAntoNeg(PairwiseTask):
     """Vahtola et al.: which of three sentences is a paraphrase; cosine for every model (§4)."""
 
     corpus = "semantoneg"
+    printed = (("vahtola", "Table 8", "SemAntoNeg", "accuracy"),)
     roles = (None, None)
     similarity = "cosine"
     metadata = metadata(
@@ -101,6 +104,7 @@ class NevIR(PairwiseTask):
     """
 
     corpus = "nevir"
+    printed = (("truong", "Table 1", "NevIR", "right_rank"), ("weller", "Table 2", "NevIR", "pairwise_accuracy"))
     paper_metric = "right_rank"
     roles = (PromptType.query, PromptType.document)
     metadata = metadata(
@@ -146,6 +150,8 @@ class ExcluIR(PairwiseTask):
     """
 
     corpus = "excluir"
+    printed = (("truong", "Table 1", "ExcluIR", "right_rank"),)
+    reservation = "1,014 of 3,452 pairs, ranked within pairs"
     paper_metric = "right_rank"
     roles = (PromptType.query, PromptType.document)
     metadata = metadata(
@@ -174,11 +180,12 @@ class ExcluIRCorpus(LocalTask, AbsTaskRetrieval):
     """
 
     corpus = "excluir_queries"
+    printed = (("truong", "Table 1", "ExcluIR", "right_rank"),)
     paper_metric = "right_rank"
     corpus_file = "excluir/corpus.json"
     metadata = metadata(
-        "ExcluIRCorpus", corpus, main_score="right_rank_at_10",
-        description="Exclusionary retrieval in the full corpus: right rank within the top ten.", **{**EXCLUIR, "type": "Retrieval"},
+        "ExcluIRCorpus", corpus, main_score="right_rank_at_10", **{**EXCLUIR, "type": "Retrieval"},
+        description="Exclusionary retrieval in the full corpus: right rank within the top ten.",
     )  # fmt: skip
 
     def load_data(self, **_: Any) -> None:
@@ -199,7 +206,9 @@ class ExcluIRCorpus(LocalTask, AbsTaskRetrieval):
         for query in queries.itertuples():
             title = documents[query.neg_index].split("\n")[0] if query.neg_index < len(documents) else "(no document)"
             if title.strip() != query.neg_title.strip():
-                raise corpora.CorpusError(f"{file}: document {query.neg_index} is {title!r}, expected {query.neg_title!r}.")
+                raise corpora.CorpusError(
+                    f"{file}: document {query.neg_index} is {title!r}, expected {query.neg_title!r}."
+                )
         self.excluded = {str(query.index): str(query.neg_index) for query in queries.itertuples(index=False)}
         self.dataset = {"default": {"test": {
             "corpus": Dataset.from_dict({"id": [str(k) for k in range(len(documents))], "text": documents}),
@@ -231,7 +240,13 @@ class SimilarityTask(LocalTask, AbsTaskSTS):
     paper_metric = "spearman"
 
     def _evaluate_subset(
-        self, model: EncoderProtocol, data_split: Dataset, *, hf_split: str, prediction_folder: Path | None = None, **options: Any
+        self,
+        model: EncoderProtocol,
+        data_split: Dataset,
+        *,
+        hf_split: str,
+        prediction_folder: Path | None = None,
+        **options: Any,
     ) -> dict[str, float]:
         scores = super()._evaluate_subset(model, data_split, hf_split=hf_split, **options)
         table = data_split.to_pandas()[["id", "cluster", "part", "score"]].assign(similarity=self._similarities)
@@ -247,6 +262,7 @@ class CannotWMT(SimilarityTask):
     """Anschütz et al.: does similarity follow human judgements of negated and of machine-translated sentences?"""
 
     corpus = "cannot_wmt"
+    printed = (("truong", "Table 1", "Cannot", "spearman"),)
     min_score, max_score = -2, 2
     metadata = metadata(
         "CannotWMT", corpus, type="STS", main_score="spearman", splits=("test", "eval"), license="mit",
@@ -279,14 +295,16 @@ class M3Derived(SimilarityTask):
     """Truong's M3-Counterfactual, rebuilt (see `nblib.m3` for the rule): negated −1, no evidence 0, hedged 1."""
 
     corpus = "m3"
+    printed = (("truong", "Table 1", "M3-Counterfactual", "spearman"),)
+    reservation = "rebuilt by rule from levels 2 and 3"
     min_score, max_score = -1, 1
     metadata = metadata(
         "M3Derived", corpus, type="STS", main_score="spearman", license="not specified",
-        description="Statements of biomedical reviews beside their negation (-1), the lack of evidence for them (0) and a hedge (1).",
+        description="Biomedical statements beside their negation (-1), the lack of evidence for them (0) and a hedge (1).",
         reference="https://github.com/julia-nixie/m3", date=("2020-01-01", "2022-07-01"), domains=["Medical", "Academic"],
         task_subtypes=["Claim verification"], annotations_creators="derived", sample_creation="created",
-        bibtex_citation="@inproceedings{otmakhova-etal-2022-m3, title={{M}3: Multi-level dataset for Multi-document summarisation "
-        "of Medical studies}, author={Otmakhova, Yulia and others}, booktitle={Findings of EMNLP}, year={2022}}",
+        bibtex_citation="@inproceedings{otmakhova-etal-2022-m3, title={{M}3: Multi-level dataset for Multi-document "
+        "summarisation of Medical studies}, author={Otmakhova, Yulia and others}, booktitle={Findings of EMNLP}, year={2022}}",
     )  # fmt: skip
 
     def rows(self, split: str) -> pd.DataFrame:

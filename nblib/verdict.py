@@ -1,0 +1,148 @@
+"""The verdict on an encoder: one card with its negation-type profile, its benchmarks beside the nearest published systems, its
+general ability, and which cure helps where that was measured."""
+
+from html import escape
+
+import pandas as pd
+from IPython.display import HTML
+
+from nblib import published, tasks
+from nblib.negation_profile import HEDGES, NEGATIONS, weakest
+
+STYLE = (
+    "border:1px solid #bbb;border-radius:6px;padding:1em 1.4em;max-width:62em;font-family:sans-serif;line-height:1.45"
+)
+CHANCE = 50.0  # percent: which of two variants is nearer
+
+
+def nearest_published(task: str, value: float) -> pd.DataFrame:
+    """The published systems whose scores on a benchmark lie next to a value, one below or equal and one above.
+
+    Args:
+        task: a task's name; a miniature has no published counterpart.
+        value: percent.
+
+    Returns:
+        paper, system, value; 0 to 2 rows, ascending.
+    """
+    judged = tasks.get(task)
+    if not judged.official:
+        return pd.DataFrame(columns=["paper", "system", "value"])
+    tables = []
+    for paper, _, benchmark, metric in judged.printed:
+        table = published.load(paper)
+        fits = (table.benchmark == benchmark) & (table.metric == metric) & table.exhibit.str.startswith("Table")
+        tables.append(table.loc[fits & table.value.notna(), ["paper", "system", "value"]])
+    known = pd.concat(tables).drop_duplicates(["system", "value"]).sort_values("value", kind="stable")
+    return pd.concat([known[known.value <= value].tail(1), known[known.value > value].head(1)], ignore_index=True)
+
+
+def beside_published(scored: pd.DataFrame) -> pd.DataFrame:
+    """The test scores with the nearest published systems.
+
+    Args:
+        scored: `Scores.summary`.
+
+    Returns:
+        benchmark, metric, ours, interval, n, nearest (as text), task.
+    """
+    rows = []
+    for item in scored[scored["view"] == "test"].itertuples():
+        near = nearest_published(item.task, item.value)
+        said = "; ".join(f"{row.system} {row.value:g} ({row.paper})" for row in near.itertuples())
+        reservation = (
+            tasks.get(item.task).reservation
+            if item.official
+            else "authored miniature: no published score is comparable"
+        )
+        rows.append((item.benchmark, item.metric, item.value, f"{item.ci_low:.1f} – {item.ci_high:.1f}", item.n,
+                     "; ".join(filter(None, [said, reservation])), item.task))  # fmt: skip
+    return pd.DataFrame(rows, columns=["benchmark", "metric", "ours", "interval", "n", "nearest", "task"])
+
+
+def effect(low: float, high: float) -> str:
+    """What an interval of a change says: "helps", "harms" or "no clear change"."""
+    return "helps" if low > 0 else "harms" if high < 0 else "no clear change"
+
+
+def sentence(encoder: str, profiled: pd.DataFrame) -> str:
+    """The profile in one sentence."""
+    overall = profiled[profiled.negation == "all"].iloc[0]
+    miss = weakest(profiled)
+    by_type = profiled[profiled.negation != "all"].groupby("negation").correct.mean()
+    tells = (
+        "tells hedging from negation no better than a coin" if overall.correct_low <= CHANCE <= overall.correct_high
+        else "puts the negation nearer more often than the hedge" if overall.correct_high < CHANCE
+        else "mostly keeps the hedge nearer than the negation"
+    )  # fmt: skip
+    return (
+        f"{encoder} {tells}: in {overall.correct:.1f} % of the comparisons (95 % interval {overall.correct_low:.1f} – "
+        f"{overall.correct_high:.1f}; a coin: {CHANCE:.0f} %). It misses {miss} negation most ({by_type[miss]:.1f} %) and "
+        f"{by_type.idxmax()} negation least ({by_type.max():.1f} %)."
+    )
+
+
+def card(encoder: str, profiled: pd.DataFrame, scored: pd.DataFrame, changes: pd.DataFrame) -> HTML:
+    """The verdict as one card.
+
+    Args:
+        profiled: from `negation_profile.profile`.
+        scored: `Scores.summary`.
+        changes: from `scores.compare_all`, one row per task and cure; empty where no cure was measured.
+    """
+    scores = beside_published(scored)
+    general = scores.task.isin([*tasks.GENERAL["mini"], *tasks.GENERAL["official"]])
+    parts = [
+        f"<h3 style='margin-top:0'>Does {escape(encoder)} understand <em>not</em>?</h3>",
+        f"<p>{escape(sentence(encoder, profiled))}</p>",
+        _profile(profiled),
+        "<h4>Negation benchmarks</h4>", _list(scores[~general]),
+        "<h4>General ability</h4>", _list(scores[general]),
+        "<h4>Cures</h4>", _cures(changes),
+    ]  # fmt: skip
+    return HTML(f"<div style='{STYLE}'>{''.join(parts)}</div>")
+
+
+def _profile(profiled: pd.DataFrame) -> str:
+    wide = profiled.pivot(index="hedge", columns="negation", values="correct").loc[list(HEDGES), list(NEGATIONS)]
+    head = "".join(f"<th style='padding:.2em 1em;text-align:right'>{negation}</th>" for negation in NEGATIONS)
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{hedge} hedge</th>"
+        + "".join(
+            f"<td style='padding:.2em 1em;text-align:right;background:{_shade(value)}'>{value:.1f} %</td>"
+            for value in row
+        )
+        + "</tr>"
+        for hedge, row in zip(HEDGES, wide.to_numpy(), strict=True)
+    )
+    return f"<table><tr><th style='text-align:left'>hedged variant nearer than …</th>{head}</tr>{rows}</table>"
+
+
+def _shade(value: float) -> str:
+    """Orange below chance, blue above it: the study's colours for negation and paraphrase, pale enough to read on."""
+    strength = min(abs(value - CHANCE) / CHANCE, 1.0)
+    red, green, blue = (213, 94, 0) if value < CHANCE else (0, 114, 178)
+    return f"rgba({red},{green},{blue},{0.45 * strength:.2f})"
+
+
+def _list(scores: pd.DataFrame) -> str:
+    items = [
+        f"<li><b>{escape(row.benchmark)}</b> {row.ours:.1f} ({escape(row.metric)}; {row.interval}; n = {row.n:,})"
+        + (f"; nearest: {escape(row.nearest)}" if row.nearest else "") + "</li>"
+        for row in scores.itertuples()
+    ]  # fmt: skip
+    return f"<ul>{''.join(items)}</ul>" if items else "<p>Not measured in this run.</p>"
+
+
+def _cures(changes: pd.DataFrame) -> str:
+    if changes.empty:
+        return (
+            "<p>None measured for this encoder in this run. Fit its adapter with notebook 06, then run this notebook again with "
+            "<code>-p adapter</code> and that file, and this one once more.</p>"
+        )
+    items = [
+        f"<li><b>{escape(row.encoder)}</b> on {escape(row.task)}: {row.before:.1f} → {row.after:.1f} ({row.difference:+.1f}; "
+        f"{row.low:+.1f} – {row.high:+.1f}): <b>{effect(row.low, row.high)}</b></li>"
+        for row in changes.itertuples()
+    ]
+    return f"<ul>{''.join(items)}</ul>"
