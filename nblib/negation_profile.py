@@ -50,8 +50,8 @@ def predictions(anchors: pd.DataFrame, encoder: Encoder) -> pd.DataFrame:
         anchors: from `load`.
 
     Returns:
-        id, cluster (the anchor's id), negation, hedge, to_hedged, to_negated (similarities with the anchor), margin (their difference), correct (the
-        hedged variant is strictly nearer); eight rows an anchor.
+        id, cluster (the anchor's id), negation, hedge, to_hedged, to_negated (similarities with the anchor), margin (their
+        difference), correct (the hedged variant is strictly nearer); eight rows an anchor.
     """
     columns = ("anchor", *NEGATIONS, *HEDGES)
     stacked = embeddings.encode(encoder, [text for column in columns for text in anchors[column]])

@@ -169,6 +169,11 @@ def load_predictions(run_dir: str | Path, encoder: str, task: str, split: str = 
     return pd.read_parquet(file)
 
 
+def is_scored(run_dir: str | Path, encoder: str) -> bool:
+    """Whether an encoder has left scores in this run."""
+    return (folder_of(run_dir, encoder) / "encoder.json").is_file()
+
+
 def compare(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
     """The change of a score between two encoders on the same items, by paired bootstrap over clusters.
 

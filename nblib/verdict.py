@@ -15,25 +15,20 @@ STYLE = (
 CHANCE = 50.0  # percent: which of two variants is nearer
 
 
-def nearest_published(task: str, value: float) -> pd.DataFrame:
-    """The published systems whose scores on a benchmark lie next to a value, one below or equal and one above.
-
-    Args:
-        task: a task's name; a miniature has no published counterpart.
-        value: percent.
-
-    Returns:
-        paper, system, value; 0 to 2 rows, ascending.
-    """
+def published_scores(task: str) -> pd.DataFrame:
+    """What the papers' tables print for a benchmark: paper, system, value (percent), ascending; nothing for a miniature."""
     judged = tasks.get(task)
-    if not judged.official:
-        return pd.DataFrame(columns=["paper", "system", "value"])
     tables = []
     for paper, _, benchmark, metric in judged.printed:
         table = published.load(paper)
         fits = (table.benchmark == benchmark) & (table.metric == metric) & table.exhibit.str.startswith("Table")
-        tables.append(table.loc[fits & table.value.notna(), ["paper", "system", "value"]])
-    known = pd.concat(tables).drop_duplicates(["system", "value"]).sort_values("value", kind="stable")
+        tables.append(table.loc[fits & table.value.notna() & judged.official, ["paper", "system", "value"]])
+    return pd.concat(tables).drop_duplicates(["system", "value"]).sort_values("value", kind="stable", ignore_index=True)
+
+
+def nearest_published(task: str, value: float) -> pd.DataFrame:
+    """The published systems whose scores lie next to a value (percent), one below or equal and one above; 0 to 2 rows."""
+    known = published_scores(task)
     return pd.concat([known[known.value <= value].tail(1), known[known.value > value].head(1)], ignore_index=True)
 
 
