@@ -27,9 +27,10 @@ def published_scores(task: str) -> pd.DataFrame:
 
 
 def nearest_published(task: str, value: float) -> pd.DataFrame:
-    """The published systems whose scores lie next to a value (percent), one below or equal and one above; 0 to 2 rows."""
+    """The published systems whose scores lie next to a value (percent): those just below or equal, those just above."""
     known = published_scores(task)
-    return pd.concat([known[known.value <= value].tail(1), known[known.value > value].head(1)], ignore_index=True)
+    below, above = known.value[known.value <= value].max(), known.value[known.value > value].min()
+    return known[known.value.isin([below, above])].reset_index(drop=True)
 
 
 def beside_published(scored: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,89 @@
+"""The verdict card: what it says, and that it says it in the direction of the numbers."""
+
+import pandas as pd
+import pytest
+
+from nblib import verdict
+from nblib.negation_profile import HEDGES, NEGATIONS
+
+
+def profile(share, **types):
+    rows = [(n, h, 300, types.get(n, share), share - 3, share + 3, 0.0, 0.0, 0.0) for n in NEGATIONS for h in HEDGES]
+    rows.append(("all", "all", 2400, share, share - 3, share + 3, 0.0, 0.0, 0.0))
+    columns = [
+        "negation",
+        "hedge",
+        "n",
+        "correct",
+        "correct_low",
+        "correct_high",
+        "margin",
+        "margin_low",
+        "margin_high",
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def summary(task, value, official=True):
+    row = {"task": task, "view": "test", "benchmark": task, "metric": "accuracy", "value": value, "ci_low": value - 1,
+           "ci_high": value + 1, "n": 1383, "official": official}  # fmt: skip
+    return pd.DataFrame([row])
+
+
+def test_the_nearest_published_systems_bracket_the_score():
+    near, known = verdict.nearest_published("NevIR", 10.0), verdict.published_scores("NevIR")
+    below, above = near.value.min(), near.value.max()
+    assert below <= 10.0 < above and not ((known.value > below) & (known.value < above)).any()
+    assert {"MPNet", "all-mpnet-base-v2"} <= set(verdict.nearest_published("NevIR", 8.1).system)  # equal in two papers
+    assert (verdict.nearest_published("NevIR", 101).value == known.value.max()).all()
+
+
+def test_a_miniature_has_no_published_counterpart():
+    assert verdict.nearest_published("NevIRMini", 10.0).empty
+    assert (
+        "no published score is comparable" in verdict.beside_published(summary("NevIRMini", 10.0, False)).nearest.item()
+    )
+
+
+def test_a_reservation_is_said():
+    assert "1,014 of 3,452" in verdict.beside_published(summary("ExcluIR", 70.0)).nearest.item()
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(75, "mostly keeps the hedge nearer"), (51, "no better than a coin"), (30, "puts the negation nearer")],
+)
+def test_the_sentence_follows_the_numbers(share, said):
+    told = verdict.sentence("E", profile(share, lexical=share - 9, absolute=share + 9))
+    assert said in told and "misses lexical negation most" in told and "absolute negation least" in told
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.1, 2, "helps"), (-2, -0.1, "harms"), (-1, 1, "no clear change"), (0, 1, "no clear change")],
+)
+def test_an_effect_needs_an_interval_without_zero(low, high, said):
+    assert verdict.effect(low, high) == said
+
+
+def test_the_card_shows_all_parts_and_escapes_names():
+    changes = pd.DataFrame(
+        [
+            {
+                "task": "NevIR",
+                "encoder": "E+adapter",
+                "before": 8.1,
+                "after": 9.0,
+                "difference": 0.9,
+                "low": 0.2,
+                "high": 1.6,
+                "n": 1383,
+            }
+        ]
+    )
+    scored = pd.concat([summary("NevIR", 8.1), summary("STSB", 83.4)])
+    html = verdict.card("<b>E", profile(75), scored, changes).data
+    assert "&lt;b&gt;E" in html and "<b>E" not in html.replace("<b>E+adapter", "")
+    for part in ("75.0 %", "MPNet 8.1", "STSB", "83.4", "E+adapter", "helps"):
+        assert part in html
+    assert "None measured" in verdict.card("E", profile(75), scored, changes.head(0)).data
