@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from matplotlib.axes import Axes
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from tqdm.auto import tqdm
 
-from nblib import diagnosis, embeddings, results, stats
+from nblib import diagnosis, embeddings, paths, results, stats
 from nblib.models import Encoder
 from nblib.negation_adapter import (
     DEFAULT_READING,
@@ -73,7 +74,8 @@ def on_stsb(train: Pairs, test: Pairs) -> pd.DataFrame:
 
     Returns:
         reading, rule ("accuracy" alone, or "guarded": see `NegationAdapter`), adapter, a, train_accuracy, train_pearson,
-        accuracy, pearson (percent, on test), n (triplets), n_pairs. The first row is the unweighted embedding (reading "none", no adapter).
+        accuracy, pearson (percent, on test), n (triplets), n_pairs. The first row is the unweighted embedding (reading
+        "none", no adapter).
     """
     plain = np.full((1, train.first.shape[1]), 1 / train.first.shape[1])
     rows = [
@@ -147,8 +149,8 @@ def in_domain(
         train_sizes: K; the first K items of the shuffled training part (all of them, where it has fewer) are learnt from.
 
     Returns:
-        split, repeat, reading ("none" for the unweighted embedding), k (0 there), a (NaN for k = 0 or no result), n_train, n_test, accuracy
-        (percent; NaN where max(V̄) ≤ 0), and the error in that case.
+        split, repeat, reading ("none" for the unweighted embedding), k (0 there), a (NaN for k = 0 or no result),
+        n_train, n_test, accuracy (percent; NaN where max(V̄) ≤ 0), and the error in that case.
     """
     options = {"n_splits": repeats, "test_size": TEST_SHARE, "random_state": seed}
     splits = {
@@ -202,6 +204,25 @@ def by_method(runs: pd.DataFrame, reading: str = DEFAULT_READING, split: str = B
     chosen = runs[runs.reading.isin(["none", reading]) & (runs.split == split)]
     wide = chosen.pivot(index="repeat", columns="k", values="accuracy").dropna(axis="columns")
     return wide.rename(columns=lambda k: "unweighted" if k == 0 else f"K = {k}")
+
+
+def pooled_methods(run_dir: str | Path) -> pd.DataFrame:
+    """`by_method` over all encoders of a run, training sizes by rank; encoders without a result everywhere are left out.
+
+    Raises:
+        FileNotFoundError: notebook 06 has left no splits in the run.
+    """
+    tables = {}
+    for file in sorted((paths.resolve(run_dir) / "scores").glob("*/adapter_splits.csv")):
+        runs = pd.read_csv(file)
+        scores = by_method(runs)
+        if len(scores.columns) == 1 + len(PAPER_SIZES):
+            tables[file.parent.name] = scores
+    if not tables:
+        raise FileNotFoundError(
+            f"No encoder with adapter results in {run_dir}/scores. `make study` makes them (notebook 06)."
+        )
+    return pd.concat(tables, names=["encoder"])
 
 
 def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
