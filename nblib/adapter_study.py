@@ -244,7 +244,7 @@ def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
 
 def result_rows(
     encoder: str, *, table1: pd.DataFrame, table2: pd.DataFrame, table3: pd.DataFrame, exhibit: str,
-    train_sizes: Sequence[int], interval: tuple[float, float], scale: str, sts: str, benchmark: str, official: bool,
+    ranks: pd.DataFrame | None, train_sizes: Sequence[int], interval: tuple[float, float], scale: str, sts: str, benchmark: str, official: bool,
     stand_in: bool,
 ) -> list[dict]:  # fmt: skip
     """The notebook's tables as rows of the results schema: one row per printed cell and per way to read the method, which
@@ -267,7 +267,7 @@ def result_rows(
                 *where, item.accuracy, n=item.n, data=benchmark, interval=interval if plain else (np.nan,) * 2, **own
             )
         )
-        data = f"{benchmark}, {int(table3.answers.max())} samples"
+        data = f"{benchmark}, {table3.answers.max()} samples"
         rows.append(results.row(*where, item.mean, n=item.sample_n, data=data, interval=spread, **own))
     for item in table3.itertuples():
         where = ("cao", exhibit, encoder, "SemAntoNeg", metric_name(item.k, train_sizes))
@@ -278,6 +278,10 @@ def result_rows(
             rows.append(
                 results.row(*where, item.accuracy, n=item.n_test, data=data, model=model, interval=spread, **about)
             )
+    for item in ranks.itertuples() if ranks is not None else ():
+        where = ("cao", "Figure 3", encoder, "SemAntoNeg", f"mean rank, {item.system}")
+        data = f"{benchmark}, {table3.answers.max()} splits {BY_ROW}"
+        rows.append(results.row(*where, item.rank, n=table3.answers.max(), data=data, **about))
     return rows
 
 

@@ -23,11 +23,13 @@ def show(table: pd.DataFrame, caption: str, digits: int = 2) -> Styler:
         column: "{:.0f}" if column in integers else f"{{:.{digits}f}}" for column in table.select_dtypes("number")
     }
     # A fixed id: a random one would change the saved HTML with every run.
+    texts = [column for column in table.columns if not pd.api.types.is_numeric_dtype(table[column])]
     return (
         table.style.format(formats, na_rep="–", escape="html")
         .hide(axis="index")
         .set_caption(caption)
         .set_table_styles(CSS)
+        .set_properties(subset=texts, **{"text-align": "left"})
         .set_uuid("table")
     )
 
