@@ -243,10 +243,21 @@ def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
 
 
 def result_rows(
-    encoder: str, *, table1: pd.DataFrame, table2: pd.DataFrame, table3: pd.DataFrame, exhibit: str,
-    ranks: pd.DataFrame | None, train_sizes: Sequence[int], interval: tuple[float, float], scale: str, sts: str, benchmark: str, official: bool,
+    encoder: str,
+    *,
+    table1: pd.DataFrame,
+    table2: pd.DataFrame,
+    table3: pd.DataFrame,
+    ranks: pd.DataFrame | None,
+    exhibit: str,
+    train_sizes: Sequence[int],
+    interval: tuple[float, float],
+    scale: str,
+    sts: str,
+    benchmark: str,
+    official: bool,
     stand_in: bool,
-) -> list[dict]:  # fmt: skip
+) -> list[dict]:
     """The notebook's tables as rows of the results schema: one row per printed cell and per way to read the method, which
     is named in `model`."""
     about = {"scale": scale, "official": official, "stand_in": stand_in}
