@@ -134,6 +134,23 @@ def transfer(
     return pd.DataFrame(rows, columns=["reading", "rule", "a", "accuracy", "n", "mean", "sd", "sample_n"])
 
 
+def random_splits(
+    sentence_sets: Sequence[int], repeats: int, seed: int
+) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+    """Shuffled training and test rows of each repetition: `BY_ROW` as in the paper, `BY_SET` with every sentence set whole on
+    one side."""
+    options = {"n_splits": repeats, "test_size": TEST_SHARE, "random_state": seed}
+    sets = np.asarray(sentence_sets)
+    parts = {BY_ROW: ShuffleSplit(**options).split(sets), BY_SET: GroupShuffleSplit(**options).split(sets, groups=sets)}
+    # GroupShuffleSplit returns rows in file order; the first K of them would be whole sets from the top of the file.
+    return {
+        split: [
+            (np.random.default_rng([seed, k]).permutation(train), test) for k, (train, test) in enumerate(repetitions)
+        ]
+        for split, repetitions in parts.items()
+    }
+
+
 def in_domain(
     vectors: tuple[np.ndarray, np.ndarray, np.ndarray],
     sentence_sets: Sequence[int],
@@ -152,16 +169,9 @@ def in_domain(
         split, repeat, reading ("none" for the unweighted embedding), k (0 there), a (NaN for k = 0 or no result),
         n_train, n_test, accuracy (percent; NaN where max(V̄) ≤ 0), and the error in that case.
     """
-    options = {"n_splits": repeats, "test_size": TEST_SHARE, "random_state": seed}
-    splits = {
-        BY_ROW: ShuffleSplit(**options).split(vectors[0]),
-        BY_SET: GroupShuffleSplit(**options).split(vectors[0], groups=np.asarray(sentence_sets)),
-    }
     rows = []
-    for split, parts in splits.items():
-        for repeat, (train, test) in enumerate(tqdm(parts, total=repeats, desc=f"splits {split}")):
-            # GroupShuffleSplit returns rows in file order, one set after the other: shuffle before taking the first K.
-            train = np.random.default_rng([seed, repeat]).permutation(train)
+    for split, parts in random_splits(sentence_sets, repeats, seed).items():
+        for repeat, (train, test) in enumerate(tqdm(parts, desc=f"splits {split}")):
             held_out = [part[test] for part in vectors]
             plain = np.full((1, vectors[0].shape[1]), 1 / vectors[0].shape[1])
             unweighted = 100 * choices(*held_out, plain, "weighted cosine").mean()

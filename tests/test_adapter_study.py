@@ -33,17 +33,17 @@ def test_both_splits_cover_every_reading_and_size(runs):
     assert (counts == 4).all()
 
 
-def test_a_split_by_set_keeps_sets_together(vectors, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        adapter_study, "choices", lambda t, p, n, w, r: seen.append(t) or np.ones((len(t), len(w)), dtype=bool)
-    )
-    adapter_study.in_domain(vectors, SETS, [5], repeats=2)
-    row_of = {tuple(row): index for index, row in enumerate(vectors[0])}
-    tested = [{SETS[row_of[tuple(row)]] for row in part} for part in seen]
-    sizes = [len(part) for part in seen]
-    by_set = [(sets, size) for sets, size in zip(tested, sizes, strict=True) if size == 4 * len(sets)]
-    assert len(by_set) >= 2 * (1 + len(READINGS))
+def test_a_split_by_set_shares_no_sentence_and_a_split_by_row_does():
+    splits = adapter_study.random_splits(SETS, repeats=5, seed=0)
+    shared = {name: [set(SETS[train]) & set(SETS[test]) for train, test in parts] for name, parts in splits.items()}
+    assert not any(shared[BY_SET])
+    assert all(shared[BY_ROW])
+
+
+def test_a_split_has_the_papers_proportions():
+    (train, test), *_ = adapter_study.random_splits(range(3152), repeats=1, seed=0)[BY_ROW]
+    assert (len(train), len(test)) == (1000, 2152)
+    assert not set(train) & set(test)
 
 
 def test_training_sizes_beyond_the_training_part_use_all_of_it(vectors):
