@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from matplotlib.axes import Axes
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from tqdm.auto import tqdm
 
-from nblib import diagnosis, embeddings, results, stats
+from nblib import diagnosis, embeddings, paths, results, stats
 from nblib.models import Encoder
 from nblib.negation_adapter import (
     DEFAULT_READING,
@@ -73,7 +74,8 @@ def on_stsb(train: Pairs, test: Pairs) -> pd.DataFrame:
 
     Returns:
         reading, rule ("accuracy" alone, or "guarded": see `NegationAdapter`), adapter, a, train_accuracy, train_pearson,
-        accuracy, pearson (percent, on test), n (triplets), n_pairs. The first row is the unweighted embedding (reading "none", no adapter).
+        accuracy, pearson (percent, on test), n (triplets), n_pairs. The first row is the unweighted embedding (reading
+        "none", no adapter).
     """
     plain = np.full((1, train.first.shape[1]), 1 / train.first.shape[1])
     rows = [
@@ -132,6 +134,23 @@ def transfer(
     return pd.DataFrame(rows, columns=["reading", "rule", "a", "accuracy", "n", "mean", "sd", "sample_n"])
 
 
+def random_splits(
+    sentence_sets: Sequence[int], repeats: int, seed: int
+) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+    """Shuffled training and test rows of each repetition: `BY_ROW` as in the paper, `BY_SET` with every sentence set whole on
+    one side."""
+    options = {"n_splits": repeats, "test_size": TEST_SHARE, "random_state": seed}
+    sets = np.asarray(sentence_sets)
+    parts = {BY_ROW: ShuffleSplit(**options).split(sets), BY_SET: GroupShuffleSplit(**options).split(sets, groups=sets)}
+    # GroupShuffleSplit returns rows in file order; the first K of them would be whole sets from the top of the file.
+    return {
+        split: [
+            (np.random.default_rng([seed, k]).permutation(train), test) for k, (train, test) in enumerate(repetitions)
+        ]
+        for split, repetitions in parts.items()
+    }
+
+
 def in_domain(
     vectors: tuple[np.ndarray, np.ndarray, np.ndarray],
     sentence_sets: Sequence[int],
@@ -147,19 +166,12 @@ def in_domain(
         train_sizes: K; the first K items of the shuffled training part (all of them, where it has fewer) are learnt from.
 
     Returns:
-        split, repeat, reading ("none" for the unweighted embedding), k (0 there), a (NaN for k = 0 or no result), n_train, n_test, accuracy
-        (percent; NaN where max(V̄) ≤ 0), and the error in that case.
+        split, repeat, reading ("none" for the unweighted embedding), k (0 there), a (NaN for k = 0 or no result),
+        n_train, n_test, accuracy (percent; NaN where max(V̄) ≤ 0), and the error in that case.
     """
-    options = {"n_splits": repeats, "test_size": TEST_SHARE, "random_state": seed}
-    splits = {
-        BY_ROW: ShuffleSplit(**options).split(vectors[0]),
-        BY_SET: GroupShuffleSplit(**options).split(vectors[0], groups=np.asarray(sentence_sets)),
-    }
     rows = []
-    for split, parts in splits.items():
-        for repeat, (train, test) in enumerate(tqdm(parts, total=repeats, desc=f"splits {split}")):
-            # GroupShuffleSplit returns rows in file order, one set after the other: shuffle before taking the first K.
-            train = np.random.default_rng([seed, repeat]).permutation(train)
+    for split, parts in random_splits(sentence_sets, repeats, seed).items():
+        for repeat, (train, test) in enumerate(tqdm(parts, desc=f"splits {split}")):
             held_out = [part[test] for part in vectors]
             plain = np.full((1, vectors[0].shape[1]), 1 / vectors[0].shape[1])
             unweighted = 100 * choices(*held_out, plain, "weighted cosine").mean()
@@ -204,6 +216,25 @@ def by_method(runs: pd.DataFrame, reading: str = DEFAULT_READING, split: str = B
     return wide.rename(columns=lambda k: "unweighted" if k == 0 else f"K = {k}")
 
 
+def pooled_methods(run_dir: str | Path) -> pd.DataFrame:
+    """`by_method` over all encoders of a run, training sizes by rank; encoders without a result everywhere are left out.
+
+    Raises:
+        FileNotFoundError: notebook 06 has left no splits in the run.
+    """
+    tables = {}
+    for file in sorted((paths.resolve(run_dir) / "scores").glob("*/adapter_splits.csv")):
+        runs = pd.read_csv(file)
+        scores = by_method(runs)
+        if len(scores.columns) == 1 + len(PAPER_SIZES):
+            tables[file.parent.name] = scores
+    if not tables:
+        raise FileNotFoundError(
+            f"No encoder with adapter results in {run_dir}/scores. `make study` makes them (notebook 06)."
+        )
+    return pd.concat(tables, names=["encoder"])
+
+
 def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
     """Figure 3: the critical-difference diagram of systems over repetitions (Wilcoxon–Holm).
 
@@ -222,10 +253,21 @@ def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
 
 
 def result_rows(
-    encoder: str, *, table1: pd.DataFrame, table2: pd.DataFrame, table3: pd.DataFrame, exhibit: str,
-    train_sizes: Sequence[int], interval: tuple[float, float], scale: str, sts: str, benchmark: str, official: bool,
+    encoder: str,
+    *,
+    table1: pd.DataFrame,
+    table2: pd.DataFrame,
+    table3: pd.DataFrame,
+    ranks: pd.DataFrame | None,
+    exhibit: str,
+    train_sizes: Sequence[int],
+    interval: tuple[float, float],
+    scale: str,
+    sts: str,
+    benchmark: str,
+    official: bool,
     stand_in: bool,
-) -> list[dict]:  # fmt: skip
+) -> list[dict]:
     """The notebook's tables as rows of the results schema: one row per printed cell and per way to read the method, which
     is named in `model`."""
     about = {"scale": scale, "official": official, "stand_in": stand_in}
@@ -246,7 +288,7 @@ def result_rows(
                 *where, item.accuracy, n=item.n, data=benchmark, interval=interval if plain else (np.nan,) * 2, **own
             )
         )
-        data = f"{benchmark}, {int(table3.answers.max())} samples"
+        data = f"{benchmark}, {table3.answers.max()} samples"
         rows.append(results.row(*where, item.mean, n=item.sample_n, data=data, interval=spread, **own))
     for item in table3.itertuples():
         where = ("cao", exhibit, encoder, "SemAntoNeg", metric_name(item.k, train_sizes))
@@ -257,6 +299,10 @@ def result_rows(
             rows.append(
                 results.row(*where, item.accuracy, n=item.n_test, data=data, model=model, interval=spread, **about)
             )
+    for item in ranks.itertuples() if ranks is not None else ():
+        where = ("cao", "Figure 3", encoder, "SemAntoNeg", f"mean rank, {item.system}")
+        data = f"{benchmark}, {table3.answers.max()} splits {BY_ROW}"
+        rows.append(results.row(*where, item.rank, n=table3.answers.max(), data=data, **about))
     return rows
 
 

@@ -140,18 +140,20 @@ def read_jsonl(file: Path) -> list[dict]:
         CorpusError: truncated archive, or a line that is not a JSON object; names file and line.
     """
     opener = gzip.open if file.suffix == ".gz" else open
-    rows, number = [], 0
+    rows: list[dict] = []
     try:
         with opener(file, "rt", encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
+            for line in lines:
                 row = json.loads(line)
                 if not isinstance(row, dict):
                     raise ValueError("not an object")
                 rows.append(row)
     except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
-        raise CorpusError(f"{file} is damaged after line {number} ({error}). Fetch it again.") from error
+        raise CorpusError(f"{file} is damaged after line {len(rows)} ({error}). Fetch it again.") from error
     except ValueError as error:
-        raise CorpusError(f"{file}, line {number}: not a JSON object ({error}). Fetch the file again.") from error
+        raise CorpusError(
+            f"{file}, line {len(rows) + 1}: not a JSON object ({error}). Fetch the file again."
+        ) from error
     return rows
 
 

@@ -74,9 +74,14 @@ def execute(notebook: str, output: str | Path, parameters: dict[str, object]) ->
     paths.writable_folder(target.parent)
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, not one registered by the user
     papermill.execute_notebook(
-        str(source), str(target), parameters=parameters, kernel_name="python3", cwd=str(paths.PROJECT_ROOT),
-        progress_bar=False, log_output=False,
-    )  # fmt: skip
+        str(source),
+        str(target),
+        parameters=parameters,
+        kernel_name="python3",
+        cwd=str(paths.PROJECT_ROOT),
+        progress_bar={"desc": f"{source.stem} {parameters.get('encoder', '')}".strip()},
+        extra_arguments=["--log-level=ERROR"],  # the kernel warns of its loopback connection at every start
+    )
     return target
 
 

@@ -229,7 +229,7 @@ def _unzip(spec: ModelSpec, parts: list[Path], draft: Path) -> None:
 def _dequantise(spec: ModelSpec, parts: list[Path], draft: Path) -> None:
     """Turn the 4-bit GGUF file into a mean-pooled float32 encoder (the result is not the hub's model)."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import Pooling, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     archive = _join(parts, draft / "weights.gguf")

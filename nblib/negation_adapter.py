@@ -188,7 +188,7 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
         """
         import torch
         from sentence_transformers import SentenceTransformer
-        from sentence_transformers.models import Dense, Normalize
+        from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
         check_is_fitted(self)
         dimension = len(self.weights_)

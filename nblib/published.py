@@ -76,6 +76,37 @@ def recomputed_average(paper: str, exhibit: str, members: Collection[str], metri
     return float(rows.value.mean())
 
 
+# Which rows a printed average is over: paper → exhibit → name of the average → members.
+_CAO_CONTEXTUAL = {"all-mpnet-base-v2", "all-roBERTa-large-v1"}
+_CAO_UNIVERSAL = {
+    "gte-base-en-v1.5", "gte-large-en-v1.5", "bge-base-en-v1.5", "bge-large-en-v1.5", "e5-base-v2", "e5-large-v2",
+    "multilingual-e5", "mxbai-embed-large-v1",
+}  # fmt: skip
+_BOTH = {"Average (Universal)": _CAO_UNIVERSAL, "Average (Contextual)": _CAO_CONTEXTUAL}
+AVERAGES = {
+    "cao": {
+        "Table 1": _BOTH,
+        "Table 2": _BOTH,
+        "Table 3": _BOTH,
+        "Table 4": {"Average": {"SFR-Embedding-2_R", "gte-Qwen2-7B-instruct", "gte-Qwen2-1.5B-instruct"}},
+    }
+}
+
+
+def averages(paper: str) -> pd.DataFrame:
+    """Every printed average of a paper beside the mean of its rows: exhibit, average, metric, printed, recomputed."""
+    table = load(paper)
+    rows = []
+    for exhibit, groups in AVERAGES[paper].items():
+        for name, members in groups.items():
+            printed = table[(table.exhibit == exhibit) & (table.system == name) & ~table.metric.str.endswith("_delta")]
+            for item in printed.itertuples():
+                rows.append(
+                    (exhibit, name, item.metric, item.value, recomputed_average(paper, exhibit, members, item.metric))
+                )
+    return pd.DataFrame(rows, columns=["exhibit", "average", "metric", "printed", "recomputed"])
+
+
 def exhibits() -> pd.DataFrame:
     """Every exhibit of the four papers: paper, exhibit, title, notebook (the number of the notebook that makes it)."""
     return pd.read_csv(paths.DATA / "published" / "exhibits.csv", dtype=str, keep_default_na=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 from nbconvert import HTMLExporter
+from nbformat import NotebookNode
 
 from nblib import paths, results
 
@@ -24,15 +25,23 @@ def render(executed: Path) -> str:
     """An executed notebook as one self-contained page: pictures inside, code folded, no script or font from elsewhere."""
     notebook = nbformat.read(executed, as_version=4)
     for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            # A widget needs a kernel and a script; its static table is in the same output.
-            output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in map(_static, cell.outputs) if output is not None]
     notebook.metadata.pop("widgets", None)
     exporter = HTMLExporter(
         template_name="lab", embed_images=True, mathjax_url="", require_js_url="", jquery_url="", mermaid_js_url=""
     )
     page, _ = exporter.from_notebook_node(notebook)
     return page
+
+
+def _static(output: NotebookNode) -> NotebookNode | None:
+    """An output without its widget, which would need a kernel and a script: its static table remains if it has one; what
+    else is a widget (a progress bar at 0 %) goes."""
+    data = output.get("data", {})
+    if data.pop("application/vnd.jupyter.widget-view+json", None) and "text/html" not in data:
+        return None
+    return output
 
 
 def title(executed: Path) -> str:

@@ -154,8 +154,8 @@ def scoreboard(results: pd.DataFrame, scale: str) -> pd.DataFrame:
 
 
 def coverage(board: pd.DataFrame) -> pd.DataFrame:
-    """Per exhibit: how many of the expected rows are reproduced, partial and not run, and the exhibit's status
-    (reproduced or not run only where all its rows are).
+    """Per exhibit: how many of the expected rows are reproduced, partial and not run, and the exhibit's status:
+    reproduced where all of them are, not run where nothing at all is measured (no stand-in either), else partial.
 
     Args:
         board: a scoreboard.
@@ -176,9 +176,13 @@ def coverage(board: pd.DataFrame) -> pd.DataFrame:
     counts = counts.reindex(columns=STATUSES, fill_value=0).rename(columns={"not run": "not_run"}).reset_index()
     table = published.exhibits().drop(columns="systems").merge(counts, on=["paper", "exhibit"], validate="1:1")
     total = table[["reproduced", "partial", "not_run"]].sum(axis=1)
+    measured = (
+        board[board.status != "not run"].groupby(["paper", "exhibit"]).groups
+    )  # stand-ins and further systems too
+    touched = [exhibit in measured for exhibit in zip(table.paper, table.exhibit, strict=True)]
     table["status"] = "partial"
     table.loc[table.reproduced == total, "status"] = "reproduced"
-    table.loc[table.not_run == total, "status"] = "not run"
+    table.loc[(table.not_run == total) & ~pd.Series(touched), "status"] = "not run"
     table["command"] = ["" if r.status == "reproduced" else _command(r.notebook) for r in table.itertuples()]
     return table
 

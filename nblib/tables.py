@@ -23,11 +23,13 @@ def show(table: pd.DataFrame, caption: str, digits: int = 2) -> Styler:
         column: "{:.0f}" if column in integers else f"{{:.{digits}f}}" for column in table.select_dtypes("number")
     }
     # A fixed id: a random one would change the saved HTML with every run.
+    texts = [column for column in table.columns if not pd.api.types.is_numeric_dtype(table[column])]
     return (
         table.style.format(formats, na_rep="–", escape="html")
         .hide(axis="index")
         .set_caption(caption)
         .set_table_styles(CSS)
+        .set_properties(subset=texts, **{"text-align": "left"})
         .set_uuid("table")
     )
 
@@ -59,18 +61,14 @@ def findings(*sentences: str) -> Markdown:
     return Markdown("\n".join(f"- {sentence}" for sentence in sentences))
 
 
-def beside(results: pd.DataFrame, exhibit: str, *, extra: tuple[str, ...] = ()) -> pd.DataFrame:
-    """The rows of an exhibit as a table: system, metric, published, ours, difference, interval, n, model.
-
-    Args:
-        results: rows of the results schema.
-        extra: further columns of the schema to keep.
-    """
-    rows = results[results.exhibit == exhibit]
+def beside(results: pd.DataFrame, paper: str, exhibit: str) -> pd.DataFrame:
+    """The rows of an exhibit (of the results schema) as a table: system, metric, published, ours, difference, interval, n,
+    data, model, status."""
+    rows = results[(results.paper == paper) & (results.exhibit == exhibit)]
     interval = [
         f"{low:.2f} – {high:.2f}" if pd.notna(low) else "" for low, high in zip(rows.ci_low, rows.ci_high, strict=True)
     ]
-    table = rows[["system", "benchmark", "metric", "published", "ours"]].assign(
+    table = rows[["system", "metric", "published", "ours"]].assign(
         difference=rows.ours - rows.published, interval=interval, n=rows.n
     )
-    return table.join(rows[["model", *extra]]).reset_index(drop=True)
+    return table.join(rows[["data", "model", "status"]]).reset_index(drop=True)

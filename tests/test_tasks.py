@@ -15,13 +15,13 @@ from nblib.negation_adapter import AdapterError, NegationAdapter, adapt
 from nblib.tasks import general, local, negation
 from nblib.tasks.encoding import MtebEncoder
 
+PROJECT_CACHE = os.environ.get("NBLIB_CACHE", "runs/cache")  # encoding NevIR anew takes minutes
 ALL = [*negation.TASKS, *general.TASKS]
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    if "NBLIB_TEST_CACHE" not in os.environ:
-        monkeypatch.setenv("NBLIB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NBLIB_CACHE", str(tmp_path / "cache"))
 
 
 def run(task, encoder, folder=None, **options):
@@ -412,6 +412,6 @@ def test_an_adapted_encoder_is_compared_with_its_base(tmp_path):
 @pytest.mark.skipif(not os.environ.get("NBLIB_DATA"), reason="NBLIB_DATA names no folder with the official benchmarks")
 @pytest.mark.parametrize(("name", "expected"), [("SemAntoNeg", 1.9), ("NevIR", 7.1), ("STSB", 82.0)])
 def test_minilm_gets_its_published_score(name, expected, tmp_path, monkeypatch):
-    monkeypatch.delenv("NBLIB_CACHE")  # the project's own cache: encoding NevIR anew takes minutes
+    monkeypatch.setenv("NBLIB_CACHE", PROJECT_CACHE)
     result, _ = run(tasks.get(name), models.load("all-MiniLM-L6-v2"))
     assert 100 * result["main_score"] == pytest.approx(expected, abs=0.05)

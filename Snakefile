@@ -1,0 +1,117 @@
+# The study as a graph: what must run, and in which order. `make study SCALE=quick` calls it; so does
+#   snakemake --configfile config/quick.yaml --cores 2
+# Each notebook runs in a process of its own through the strict papermill entry. A rule's inputs are the notebook, the nblib
+# modules it reaches and the files it reads; its parameters, and the registry entries behind them, are compared as well.
+
+import json
+import sys
+
+from nblib import corpora, models
+from nblib.dependencies import module_files
+
+if "scale" not in config:
+    raise WorkflowError("Which scale? Add --configfile config/quick.yaml (or official.yaml, paper.yaml); or use make study.")
+
+SCALE, RUN = config["scale"], f"runs/{config['scale']}"
+ENCODERS = config["adapter_encoders"]  # notebook 06 runs once for each
+BENCHMARK = config["negation_adapter"]["benchmark"]
+EXECUTE = f"{sys.executable} -m nblib.execution"
+
+
+wildcard_constraints:
+    encoder=r"[^/]+",
+
+
+def notebook(number_and_name):
+    """A notebook and the modules it reaches."""
+    path = f"notebooks/{number_and_name}.ipynb"
+    return [path, *module_files(path)]
+
+
+def shipped(*names):
+    """The files of those corpora that come with the project."""
+    entries = [corpora.describe(name) for name in names]
+    return sorted({f"data/{split.file}" for entry in entries if not entry.official for split in entry.splits.values()})
+
+
+def parameters(*sections, **own):
+    """A notebook's parameters as JSON, for the command line and for the comparison with the last run."""
+    declared = {key: value for section in sections for key, value in config[section].items()}
+    return json.dumps({"scale": SCALE, "run_dir": RUN, **declared, **own}, sort_keys=True)
+
+
+def registered(*names):
+    """The registry entries of corpora and models: a change in one reruns what uses it, and nothing else."""
+    return repr([corpora.registry().get(name) or models.registry().get(name) for name in names])
+
+
+rule all:
+    input:
+        f"{RUN}/report/index.html",
+
+
+rule diagnosis:
+    input:
+        notebook("01_diagnosis"),
+        shipped(config["common"]["sts"]),
+    params:
+        json=lambda wildcards: parameters("common", "diagnosis"),
+        entries=lambda wildcards: registered(config["common"]["sts"], *config["diagnosis"]["encoders"]),
+    output:
+        f"{RUN}/results/01_diagnosis.csv",
+        expand(f"{RUN}/figures/fig_01_{{name}}.{{kind}}", name=["histograms", "examples"], kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/tab_01_{{name}}.{{kind}}", name=["closer", "dropped"], kind=["csv", "html", "tex"]),
+    log:
+        f"{RUN}/notebooks/01_diagnosis.ipynb",
+    shell:
+        "{EXECUTE} 01 {log} -y {params.json:q}"
+
+
+rule negation_adapter:
+    input:
+        notebook("06_negation_adapter"),
+        shipped(config["common"]["sts"], BENCHMARK),
+    params:
+        json=lambda wildcards: parameters("common", "negation_adapter", encoder=wildcards.encoder),
+        entries=lambda wildcards: registered(config["common"]["sts"], BENCHMARK, wildcards.encoder),
+    output:
+        f"{RUN}/results/06_{{encoder}}.csv",
+        f"{RUN}/adapters/{{encoder}}.safetensors",
+        f"{RUN}/scores/{{encoder}}/semantoneg.parquet",
+        f"{RUN}/scores/{{encoder}}/adapter_splits.csv",
+        expand(f"{RUN}/figures/fig_06_{{name}}_{{{{encoder}}}}.{{kind}}", name=["weights", "trade_off", "in_domain"], kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/tab_06_{{name}}_{{{{encoder}}}}.{{kind}}", name=["table1", "table2", "table3"], kind=["csv", "html", "tex"]),
+    log:
+        f"{RUN}/notebooks/06_negation_adapter/{{encoder}}.ipynb",
+    shell:
+        "{EXECUTE} 06 {log} -y {params.json:q}"
+
+
+rule results:
+    input:
+        notebook("11_results"),
+        "data/published/exhibits.csv",
+        expand("data/published/{paper}.csv", paper=["truong", "cao", "vahtola", "weller"]),
+        rules.diagnosis.output,
+        expand(rules.negation_adapter.output, encoder=ENCODERS),
+    params:
+        json=lambda wildcards: parameters(),
+    output:
+        f"{RUN}/figures/scoreboard.csv",
+        expand(f"{RUN}/figures/fig_11_{{name}}.{{kind}}", name=["coverage"], kind=["svg", "png", "csv"]),
+    log:
+        f"{RUN}/notebooks/11_results.ipynb",
+    shell:
+        "{EXECUTE} 11 {log} -y {params.json:q}"
+
+
+rule report:
+    input:
+        "nblib/report.py",
+        rules.results.output,
+        rules.diagnosis.output,
+        expand(rules.negation_adapter.output, encoder=ENCODERS),
+    output:
+        f"{RUN}/report/index.html",
+    shell:
+        f"{sys.executable} -m nblib.report {SCALE}"

@@ -1,0 +1,39 @@
+"""What a notebook depends on among nblib's modules, computed from the import graph: the Snakefile's inputs."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import grimp
+import nbformat
+
+from nblib import paths
+
+
+@cache
+def _graph() -> grimp.ImportGraph:
+    return grimp.build_graph("nblib", cache_dir=None)
+
+
+def imported_modules(notebook: Path) -> set[str]:
+    """The nblib modules a notebook's code cells import, by dotted name."""
+    cells = nbformat.read(notebook, as_version=4).cells
+    names = set()
+    for node in ast.walk(ast.parse("\n".join(cell.source for cell in cells if cell.cell_type == "code"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "nblib":
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names & _graph().modules
+
+
+def module_files(notebook: str | Path) -> list[str]:
+    """The source files of all nblib modules a notebook reaches, directly or through others, relative to the project.
+
+    A notebook has to run again when one of these changes, and not for a change elsewhere.
+    """
+    direct = imported_modules(paths.resolve(notebook))
+    reached = direct.union(*(_graph().find_upstream_modules(module) for module in direct))
+    files = (paths.PROJECT_ROOT / module.replace(".", "/") for module in reached)
+    found = (file / "__init__.py" if file.is_dir() else file.with_suffix(".py") for file in files)
+    return sorted(str(file.relative_to(paths.PROJECT_ROOT)) for file in found)

@@ -1,0 +1,107 @@
+"""The study end to end at its smallest, through Snakemake: it runs, reruns nothing, reruns only what a change concerns."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+import yaml
+
+from nblib import paths, results
+
+SMOKE = paths.PROJECT_ROOT / "tests" / "smoke.yaml"
+RUN = paths.PROJECT_ROOT / "runs" / "smoke"
+SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "2", "--nolock", "--rerun-incomplete", "--quiet", "host"]
+
+
+def snakemake(*arguments, check=True):
+    run = subprocess.run(
+        [*SNAKEMAKE, *map(str, arguments)], cwd=paths.PROJECT_ROOT, capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert not check or run.returncode == 0, (run.stdout + run.stderr)[-4000:]
+    return run.stdout + run.stderr
+
+
+def planned(output):
+    """Job counts by rule from a dry run."""
+    table = [line.split() for line in output.splitlines()]
+    return {row[0]: int(row[1]) for row in table if len(row) == 2 and row[1].isdigit() and row[0] != "total"}
+
+
+@pytest.fixture(scope="session")
+def study():
+    shutil.rmtree(RUN, ignore_errors=True)
+    status = git_status()
+    snakemake("--configfile", SMOKE)
+    assert git_status() == status, "running the study changed the working tree"
+    return RUN
+
+
+def git_status():
+    run = subprocess.run(["git", "status", "--porcelain"], cwd=paths.PROJECT_ROOT, capture_output=True, text=True)
+    return run.stdout
+
+
+@pytest.mark.notebooks
+def test_the_study_makes_figures_results_adapter_and_report(study):
+    assert (study / "report" / "index.html").is_file()
+    assert (study / "adapters" / "all-MiniLM-L6-v2.safetensors.json").is_file()
+    board = pd.read_csv(study / "figures" / "scoreboard.csv")
+    assert set(board.status) <= set(results.STATUSES)
+    assert len(board) >= len(results.expected())
+
+
+@pytest.mark.notebooks
+def test_mini_data_never_counts_as_reproduced(study):
+    table = results.load(study)
+    assert set(table[table.data.str.contains("mini")].status) == {"partial"}
+
+
+@pytest.mark.notebooks
+def test_a_finished_study_has_nothing_to_do(study):
+    assert "Nothing to be done" in snakemake("--configfile", SMOKE, "-n")
+
+
+@pytest.mark.notebooks
+def test_a_changed_parameter_reruns_only_what_depends_on_it(study, tmp_path):
+    config = yaml.safe_load(SMOKE.read_text())
+    config["negation_adapter"]["repeats"] = 4
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(yaml.safe_dump(config))
+    jobs = planned(snakemake("--configfile", changed, "-n"))
+    assert set(jobs) == {"negation_adapter", "results", "report", "all"}
+
+
+@pytest.mark.notebooks
+def test_an_interrupted_study_makes_only_what_is_missing(study):
+    (study / "results" / "01_diagnosis.csv").rename(study / "kept.csv")
+    try:
+        jobs = planned(snakemake("--configfile", SMOKE, "-n"))
+    finally:
+        (study / "kept.csv").rename(study / "results" / "01_diagnosis.csv")
+    assert "diagnosis" in jobs and "negation_adapter" not in jobs
+
+
+@pytest.mark.parametrize("scale", ["quick", "official", "paper"])
+def test_every_scale_can_be_planned(scale):
+    jobs = planned(snakemake("--configfile", f"config/{scale}.yaml", "-n", "--forceall"))
+    config = yaml.safe_load((paths.CONFIG / f"{scale}.yaml").read_text())
+    assert config["scale"] == scale
+    assert jobs["negation_adapter"] == len(config["adapter_encoders"])
+
+
+def test_an_unknown_scale_is_a_clear_error():
+    run = subprocess.run(
+        ["make", "study", "SCALE=huge", f"PYTHON={sys.executable}"],
+        cwd=paths.PROJECT_ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode != 0
+    assert "no scale 'huge'. Scales: quick, official, paper" in run.stdout + run.stderr
+
+
+def test_snakemake_without_a_scale_says_what_to_add():
+    assert "Add --configfile config/quick.yaml" in snakemake("-n", check=False)
