@@ -296,7 +296,7 @@ class M3Derived(SimilarityTask):
 
     corpus = "m3"
     printed = (("truong", "Table 1", "M3-Counterfactual", "spearman"),)
-    reservation = "rebuilt by rule from levels 2 and 3"
+    reservation = "rebuilt by rule from levels 2 and 3, for no average"
     min_score, max_score = -1, 1
     metadata = metadata(
         "M3Derived", corpus, type="STS", main_score="spearman", license="not specified",
