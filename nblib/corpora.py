@@ -8,7 +8,9 @@ content hash over its validated rows, so that a re-packed file and a download ag
 import gzip
 import hashlib
 import json
+import math
 import tarfile
+import zlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -148,7 +150,7 @@ def read_jsonl(file: Path) -> list[dict]:
                 if not isinstance(row, dict):
                     raise ValueError("not an object")
                 rows.append(row)
-    except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError) as error:
         raise CorpusError(f"{file} is damaged after line {len(rows)} ({error}). Fetch it again.") from error
     except ValueError as error:
         raise CorpusError(
@@ -197,7 +199,7 @@ def _well_typed(value: object, kind: str) -> bool:
         return isinstance(value, list) and bool(value) and all(isinstance(x, str) and x.strip() for x in value)
     if kind == "str":
         return isinstance(value, str) and bool(value.strip())
-    return isinstance(value, TYPES[kind]) and not isinstance(value, bool) and value == value
+    return isinstance(value, TYPES[kind]) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def content_hash(table: pd.DataFrame, corpus: Corpus) -> str:
@@ -224,19 +226,22 @@ def _download(corpus: Corpus, split: str, target: Path) -> None:
     try:
         # The bytes of an archive may change; what counts is checked by the content hash below.
         fetched = Path(pooch.retrieve(url, known_hash=None, path=paths.cache() / "downloads", progressbar=True))
-        rows = READERS[corpus.source["format"]](fetched, corpus.source.get("member", "").format(split=split))
-    except CorpusError:
-        raise
     except Exception as error:  # pooch passes on whatever its transport raises
         raise CorpusError(
             f"{corpus.name} ({split}) could not be fetched from {url} ({type(error).__name__}). Set NBLIB_DATA to a "
             f"folder that has {corpus.splits[split].file}, or try again with a network."
         ) from None
     try:
+        rows = READERS[corpus.source["format"]](fetched, corpus.source.get("member", "").format(split=split))
         validate(rows, corpus, split, where=url)
-    except CorpusError:
-        fetched.unlink()  # a damaged download must not be found again by the next try
-        raise
+    except Exception as error:  # a damaged archive fails in many ways
+        fetched.unlink()  # it must not be found again by the next try
+        if isinstance(error, CorpusError):
+            raise
+        raise CorpusError(
+            f"{corpus.name} ({split}): what came from {url} can't be read ({type(error).__name__}: {error}). Try again, or "
+            f"set NBLIB_DATA to a folder that has {corpus.splits[split].file}."
+        ) from error
     with paths.write_atomically(target) as draft, gzip.open(draft, "wt", encoding="utf-8") as lines:
         lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 

@@ -50,7 +50,7 @@ def encode(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric", 
                 store.put(chunk, vectors)
                 known.update(zip(chunk, vectors, strict=True))
                 progress.update(len(chunk))
-    return np.stack([known[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
+    return np.stack([known[text] for text in texts]) if len(texts) else np.empty((0, 0), dtype=np.float32)
 
 
 def _run(encoder: Encoder, texts: list[str], role: Role, batch_size: int) -> np.ndarray:
@@ -109,14 +109,26 @@ class _Store:
 
     def __enter__(self) -> "_Store":
         self.connection = sqlite3.connect(self.file, timeout=60)
-        with self.connection:
-            self.connection.execute(
-                "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
-            )
+        try:
+            with self.connection:
+                self.connection.execute(
+                    "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+                )
+        except sqlite3.DatabaseError as error:
+            self.connection.close()
+            raise self._unusable(error) from error
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
         self.connection.close()
+        if isinstance(error, sqlite3.DatabaseError):
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: sqlite3.DatabaseError) -> EmbeddingError:
+        return EmbeddingError(
+            f"The store of embeddings {self.file} can't be used ({error}). If it is damaged, remove it: the embeddings are "
+            "computed again."
+        )
 
     def get(self, texts: list[str]) -> dict[str, np.ndarray]:
         by_key = {_key(text): text for text in texts}

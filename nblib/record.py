@@ -39,7 +39,7 @@ class Claim:
         if not fits.any():
             return f"{named}: no such result, claimed {self.value}"
         found = table.loc[fits, "ours"]
-        off = found[(found - self.value).abs() > self.tolerance]
+        off = found[~((found - self.value).abs() <= self.tolerance)]  # NaN is off, too
         return f"{named}: {off.iloc[0]}, claimed {self.value} ± {self.tolerance}" if len(off) else ""
 
 

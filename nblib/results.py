@@ -8,6 +8,7 @@ them by exhibit.
 import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from nblib import paths, published
@@ -74,12 +75,15 @@ def validate(table: pd.DataFrame, where: str) -> pd.DataFrame:
         raise ResultsError(f"{where}: no column {', '.join(missing)}; a results table has {', '.join(COLUMNS)}.")
     table = table[COLUMNS].copy()
     for column in NUMBERS:
-        table[column] = pd.to_numeric(table[column]).astype(float).round(DECIMALS)
+        try:
+            table[column] = pd.to_numeric(table[column]).astype(float).round(DECIMALS)
+        except (ValueError, TypeError) as error:
+            raise ResultsError(f"{where}: column {column} must hold numbers ({error}).") from error
     unknown = set(table.status) - set(STATUSES)
     if unknown:
         raise ResultsError(f"{where}: unknown status {', '.join(map(repr, unknown))}; known: {', '.join(STATUSES)}.")
     reproduced = table.status == "reproduced"
-    hollow = table[reproduced & (table.ours.isna() | table.data.str.contains("mini"))]
+    hollow = table[reproduced & (~np.isfinite(table.ours) | table.data.str.contains("mini"))]
     if len(hollow):
         first = " / ".join(hollow.iloc[0][KEY])
         raise ResultsError(
@@ -107,7 +111,13 @@ def load(run_dir: str | Path) -> pd.DataFrame:
     files = sorted(folder.glob("*.csv"))
     if not files:
         raise FileNotFoundError(f"No results in {folder}. `make study` makes them; so does executing a notebook.")
-    return pd.concat([validate(pd.read_csv(file), str(file)) for file in files], ignore_index=True)
+    return pd.concat([validate(_read(file), str(file)) for file in files], ignore_index=True)
+
+
+def _read(file: Path) -> pd.DataFrame:
+    """A results file with its texts as they were written: an empty benchmark is a text, not a missing one."""
+    texts = {column: str for column in COLUMNS if column not in NUMBERS}
+    return pd.read_csv(file, dtype=texts, keep_default_na=False, na_values={column: [""] for column in NUMBERS})
 
 
 def expected() -> pd.DataFrame:

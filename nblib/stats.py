@@ -30,6 +30,8 @@ def cluster_bootstrap(
     values = np.asarray(values, dtype=float)
     if not len(values):
         raise ValueError("No values to resample: the group is empty.")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{(~np.isfinite(values)).sum()} of {len(values)} values are NaN or infinite.")
     codes = np.arange(len(values)) if clusters is None else pd.factorize(pd.Series(clusters))[0]
     sums, sizes = np.bincount(codes, weights=values), np.bincount(codes)
     rng = np.random.default_rng(seed)
@@ -43,6 +45,8 @@ def paired_bootstrap(
     before: Sequence[float], after: Sequence[float], clusters: Sequence | None = None, **options
 ) -> tuple[float, float, float]:
     """The mean change of the same items under two systems with its interval: difference, low, high."""
+    if len(before) != len(after):
+        raise ValueError(f"A paired comparison needs the same items under both: got {len(before)} and {len(after)}.")
     difference = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
     return float(difference.mean()), *cluster_bootstrap(difference, clusters, **options)
 

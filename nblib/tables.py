@@ -49,11 +49,21 @@ def save_table(table: pd.DataFrame, name: str, caption: str, run_dir: str | Path
     with paths.write_atomically(folder / f"{name}.tex") as draft:
         draft.write_text(
             table.to_latex(
-                index=False, caption=caption, label=f"tab:{name}", na_rep="--", float_format=f"%.{digits}f", escape=True
+                index=False,
+                caption=latex_text(caption),
+                label=f"tab:{name}",
+                na_rep="--",
+                float_format=f"%.{digits}f",
+                escape=True,
             ),
             encoding="utf-8",
         )
     return styled
+
+
+def latex_text(text: str) -> str:
+    """Text with the characters LaTeX would take for commands or comments escaped."""
+    return text.translate({ord(sign): f"\\{sign}" for sign in "%&#_${}"})
 
 
 def findings(*sentences: str) -> Markdown:

@@ -1,0 +1,78 @@
+"""Paths: independent of the working directory; what is written is whole or not there."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nblib import paths
+
+
+def test_a_relative_path_is_taken_from_the_project_whatever_the_working_directory(tmp_path, monkeypatch):
+    before = paths.resolve("data/registries")
+    monkeypatch.chdir(tmp_path)
+    assert paths.resolve("data/registries") == before == Path(paths.__file__).parents[1] / "data" / "registries"
+    assert paths.resolve(tmp_path / "a" / ".." / "b") == tmp_path / "b"
+    assert paths.resolve("~/x") == Path.home() / "x"
+
+
+def test_the_cache_is_where_the_variable_says_and_in_the_project_otherwise(fresh_cache, tmp_path, monkeypatch):
+    assert paths.cache() == fresh_cache
+    assert fresh_cache.is_dir()
+    monkeypatch.delenv("NBLIB_CACHE")
+    monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path / "project")
+    assert paths.cache() == tmp_path / "project" / "runs" / "cache"
+
+
+def test_a_written_file_takes_its_name_when_the_block_ends(tmp_path):
+    target = tmp_path / "new" / "folder" / "file.txt"
+    with paths.write_atomically(target) as draft:
+        draft.write_text("whole")
+        assert not target.exists()
+        assert draft.parent == target.parent, "a rename across file systems would not be atomic"
+    assert target.read_text() == "whole"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_block_that_raises_keeps_the_old_file_and_leaves_no_draft(tmp_path):
+    target = tmp_path / "file.txt"
+    target.write_text("old")
+    with pytest.raises(RuntimeError, match="half way"), paths.write_atomically(target) as draft:
+        draft.write_text("half")
+        raise RuntimeError("half way")
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_block_that_writes_nothing_is_an_error_and_keeps_the_old_file(tmp_path):
+    target = tmp_path / "file.txt"
+    target.write_text("old")
+    with pytest.raises(FileNotFoundError), paths.write_atomically(target):
+        pass
+    assert target.read_text() == "old"
+
+
+def test_an_unwritable_folder_is_named_with_the_way_out(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    folder = tmp_path / "file" / "run"
+    with pytest.raises(PermissionError, match=r"run_dir") as error:
+        paths.writable_folder(folder)
+    assert str(folder) in str(error.value)
+    with pytest.raises(PermissionError, match="Can't write"), paths.write_atomically(folder / "x.csv"):
+        pytest.fail("the block must not run")
+    assert sorted(os.listdir(tmp_path)) == ["file"]
+
+
+def test_a_writability_check_leaves_nothing_behind(tmp_path):
+    assert list(paths.writable_folder(tmp_path / "run").iterdir()) == []
+
+
+def test_official_data_is_none_where_unset_and_an_error_where_it_names_no_folder(tmp_path, monkeypatch):
+    assert paths.official_data() is None
+    monkeypatch.setenv("NBLIB_DATA", " ")
+    assert paths.official_data() is None
+    monkeypatch.setenv("NBLIB_DATA", str(tmp_path))
+    assert paths.official_data() == tmp_path
+    monkeypatch.setenv("NBLIB_DATA", str(tmp_path / "absent"))
+    with pytest.raises(FileNotFoundError, match=r"NBLIB_DATA names .*absent"):
+        paths.official_data()
