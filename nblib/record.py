@@ -64,7 +64,10 @@ def changed_scores(run: Path, record: Path) -> list[str]:
     if not all(board.is_file() for board in boards):
         return []
     key = [*results.KEY, "data", "model"]
-    old, new = (pd.read_csv(board).set_index(key).ours.dropna() for board in boards)
+    old, new = (
+        pd.read_csv(board, keep_default_na=False, na_values={"ours": [""]}).set_index(key).ours.dropna()
+        for board in boards
+    )
     both = pd.concat([old.groupby(level=key).first(), new.groupby(level=key).first()], axis=1, keys=["old", "new"])
     moved = both[both.old.ne(both.new)]
     return [f"{' / '.join(map(str, name))}: {row.old} → {row.new}" for name, row in moved.iterrows()]

@@ -44,18 +44,18 @@ def test_damaged_weights_in_a_folder_are_refused(copy_of_tiny, content):
         models.load(str(folder))
 
 
-def test_a_local_folder_says_itself_what_it_wants_even_under_a_registered_name(copy_of_tiny):
+def test_a_local_folder_says_itself_what_it_wants_and_does_not_pass_for_a_registered_model(copy_of_tiny):
     folder = copy_of_tiny("bge-base-en-v1.5")
     settings = folder / "config_sentence_transformers.json"
     wanted = {"prompts": {"query": "find: ", "document": "text: "}, "similarity_fn_name": "dot"}
     settings.write_text(json.dumps(json.loads(settings.read_text()) | wanted))
     spec = models.load(str(folder), device="cpu").spec
-    assert (spec.name, spec.similarity, spec.max_length) == ("bge-base-en-v1.5", "dot", 64)
+    assert (spec.name, spec.similarity, spec.max_length) == ("bge-base-en-v1.5-local", "dot", 64)
     assert [spec.prompt(role) for role in ("symmetric", "query", "document")] == ["", "find: ", "text: "]
 
 
 def test_a_local_folder_needs_no_remote_code_switch_whatever_its_name(copy_of_tiny):
-    assert models.load(str(copy_of_tiny("gte-base-en-v1.5")), device="cpu").name == "gte-base-en-v1.5"
+    assert models.load(str(copy_of_tiny("gte-base-en-v1.5")), device="cpu").name == "gte-base-en-v1.5-local"
 
 
 def test_weights_are_loaded_in_float32(tiny_encoder):

@@ -37,7 +37,12 @@ def project(tmp_path, monkeypatch):
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
-    return lambda ours: results.save([result(ours)], "runs/toy/results/06.csv")
+
+    def finish(ours):
+        table = results.save([result(ours)], "runs/toy/results/06.csv")
+        results.scoreboard(table, "toy").to_csv(made / "scoreboard.csv", index=False)
+
+    return finish
 
 
 def tree(folder):
@@ -64,9 +69,28 @@ def test_files_of_the_same_size_and_time_are_compared_by_content(tmp_path):
 
 def test_a_recorded_run_is_equal_to_the_figures_of_record(project, tmp_path):
     project(31.92)
-    assert record.record("toy") == FOUND
+    assert record.record("toy") == FOUND | {"scores": []}
     assert tree(tmp_path / "figures/toy") == tree(tmp_path / "runs/toy/figures")
-    assert record.record("toy") == {"new": [], "changed": [], "gone": []}
+    assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": []}
+
+
+def test_a_score_that_moved_is_shown(project):
+    project(31.92)
+    record.record("toy")
+    project(31.94)
+    found = record.record("toy")
+    assert found["changed"] == ["scoreboard.csv"]
+    (line,) = found["scores"]
+    assert "all-mpnet-base-v2" in line
+    assert line.endswith("31.92 → 31.94")
+
+
+def test_a_moved_score_without_a_benchmark_is_shown_too(tmp_path):
+    for folder, ours in {"old": 1.0, "new": 2.0}.items():
+        (tmp_path / folder).mkdir()
+        row = result(ours) | {"benchmark": ""}
+        results.save([row], tmp_path / folder / "scoreboard.csv")
+    assert len(record.changed_scores(tmp_path / "new", tmp_path / "old")) == 1
 
 
 @pytest.mark.parametrize("ours", [31.8, 32.0, math.nan])
