@@ -120,7 +120,7 @@ def locate(corpus: Corpus, split: str) -> Path:
         CorpusError: it is in none of these places.
     """
     expected = corpus.splits[split].file
-    official = paths.official_data()
+    official = paths.official_data() if corpus.official else None
     if not corpus.official:
         root, hint = paths.DATA, "It ships with the project: restore it with `git checkout data`."
     elif official is not None:

@@ -26,8 +26,10 @@ def find_notebook(name: str) -> Path:
     Raises:
         ExecutionError: there is none, or the number fits several.
     """
-    if Path(name).suffix == ".ipynb" and Path(name).is_file():
+    if Path(name).is_file():
         return Path(name).resolve()
+    if Path(name).name != name:
+        raise ExecutionError(f"No notebook at {Path(name).resolve()}.")
     found = sorted(paths.NOTEBOOKS.glob(f"{Path(name).stem}*.ipynb"))
     if len(found) != 1:
         known = ", ".join(path.stem for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")))
@@ -71,7 +73,8 @@ def read_parameters(mapping: str, pairs: list[list[str]]) -> dict[str, object]:
 
 
 def execute(notebook: str, output: str | Path, parameters: dict[str, object]) -> Path:
-    """Run a notebook and write the executed copy to `output`, complete up to the failing cell if one fails.
+    """Run a notebook and write the executed copy to `output` (relative to the working directory, as the shell user means
+    it), complete up to the failing cell if one fails.
 
     Raises:
         ExecutionError: see above; or the output would overwrite a source.
@@ -79,7 +82,7 @@ def execute(notebook: str, output: str | Path, parameters: dict[str, object]) ->
     """
     import papermill
 
-    source, target = find_notebook(notebook), paths.resolve(output)
+    source, target = find_notebook(notebook), Path(output).expanduser().resolve()
     if target == source or target.is_relative_to(paths.NOTEBOOKS):
         raise ExecutionError(
             f"{target} would overwrite a source. Executed copies go elsewhere, e.g. runs/{target.name}."

@@ -1,6 +1,7 @@
 """Tables for people: the paper's number beside ours, as HTML in the notebook and as CSV, HTML and LaTeX on disk."""
 
 import hashlib
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -27,7 +28,7 @@ def show(table: pd.DataFrame, caption: str, digits: int = 2) -> Styler:
     return (
         table.style.format(formats, na_rep="–", escape="html")
         .hide(axis="index")
-        .set_caption(caption)
+        .set_caption(escape(caption, quote=False))
         .set_table_styles(CSS)
         .set_properties(subset=texts, **{"text-align": "left"})
         .set_uuid(hashlib.sha256(caption.encode()).hexdigest()[:8])  # not random: saved tables are compared
@@ -68,7 +69,7 @@ def latex_text(text: str) -> str:
 
 def findings(*sentences: str) -> Markdown:
     """A notebook's findings, sentences made from this run's numbers, as one bullet each."""
-    return Markdown("\n".join(f"- {sentence}" for sentence in sentences))
+    return Markdown("\n".join(f"- {escape(sentence, quote=False)}" for sentence in sentences))
 
 
 def beside(results: pd.DataFrame, paper: str, exhibit: str) -> pd.DataFrame:

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nblib import adapter_study
+from nblib import adapter_study, published
 from nblib.adapter_study import BY_ROW, BY_SET
 from nblib.negation_adapter import READINGS
+from nblib.stats import wilcoxon_holm
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +79,21 @@ def test_the_rank_diagram_pools_only_methods_with_all_results(runs):
     assert set(runs.split) == {BY_ROW, BY_SET}
 
 
-def test_our_sizes_stand_beside_the_papers_by_rank():
-    names = [adapter_study.metric_name(k, [20, 40, 76]) for k in (0, 20, 40, 76)]
-    assert names == ["accuracy", "accuracy_w_anto_200", "accuracy_w_anto_500", "accuracy_w_anto_1000"]
+def test_only_the_papers_own_sizes_have_a_published_number():
+    assert [adapter_study.metric_name(k) for k in (0, 200)] == ["accuracy", "accuracy_w_anto_200"]
+    printed = [
+        published.value_or_nan("cao", "Table 3", "all-mpnet-base-v2", adapter_study.metric_name(k))
+        for k in (0, 20, 1000)
+    ]
+    np.testing.assert_array_equal(printed, [32.1, np.nan, 45.66])
+
+
+def test_the_smallest_p_value_knows_of_holms_correction():
+    scores = pd.DataFrame(
+        {name: np.arange(10) + shift for name, shift in [("a", 0), ("b", 0.1), ("c", 0.3), ("d", 0.6)]}
+    )
+    p = wilcoxon_holm(scores).to_numpy()
+    assert p[np.triu_indices(4, 1)].min() == pytest.approx(adapter_study.smallest_p(scores)) == pytest.approx(6 / 512)
 
 
 def pairs_frame(score):
