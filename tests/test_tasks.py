@@ -393,18 +393,6 @@ def test_an_adapter_of_another_encoder_is_refused(tmp_path):
         adapt(tiny(tmp_path), fitted(64))
 
 
-def test_an_adapted_encoder_is_compared_with_its_base(tmp_path):
-    encoder = tiny(tmp_path)
-    for each in (encoder, adapt(encoder, fitted())):
-        scores.score(each, ["NevIRMini"], tmp_path / "run")
-    assert (
-        scores.adapted(tmp_path / "run", "tiny") == ["tiny+adapter"]
-        and scores.adapted(tmp_path / "run", "tiny+adapter") == []
-    )
-    changes = scores.compare_all(tmp_path / "run", "tiny", "tiny+adapter", ["NevIRMini", "ExcluIRMini"])
-    assert changes.task.tolist() == ["NevIRMini"] and changes.n.item() == 100
-
-
 # --- the numbers of record --------------------------------------------------------------------------------------------
 
 
