@@ -69,7 +69,7 @@ def score(encoder: Encoder, names: Sequence[str], run_dir: str | Path, *, batch_
         task, started = tasks.get(name), time.perf_counter()
         mteb.evaluate(
             wrapped, task, cache=mteb.ResultCache(folder / "mteb"), overwrite_strategy="always", prediction_folder=folder,
-            co2_tracker=False, show_progress_bar=False, encode_kwargs={"batch_size": batch_size},
+            co2_tracker=False, show_progress_bar=False, encode_kwargs={"batch_size": batch_size, "show_progress_bar": False},
         )  # fmt: skip
         seconds = time.perf_counter() - started
         predictions.update({(name, split): table for split, table in task.predictions.items()})

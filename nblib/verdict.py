@@ -45,20 +45,16 @@ def beside_published(scored: pd.DataFrame) -> pd.DataFrame:
         scored: `Scores.summary`.
 
     Returns:
-        benchmark, metric, ours, interval, n, nearest (as text), task.
+        benchmark, metric, ours, interval, n, nearest (as text), note (why the two may not be the same quantity), task.
     """
     rows = []
     for item in scored[scored["view"] == "test"].itertuples():
         near = nearest_published(item.task, item.value)
-        said = "; ".join(f"{row.system} {row.value:g} ({row.paper})" for row in near.itertuples())
-        reservation = (
-            tasks.get(item.task).reservation
-            if item.official
-            else "authored miniature: no published score is comparable"
-        )
-        rows.append((item.benchmark, item.metric, item.value, f"{item.ci_low:.1f} – {item.ci_high:.1f}", item.n,
-                     "; ".join(filter(None, [said, reservation])), item.task))  # fmt: skip
-    return pd.DataFrame(rows, columns=["benchmark", "metric", "ours", "interval", "n", "nearest", "task"])
+        said = ", ".join(f"{row.system} {row.value:g} ({row.paper})" for row in near.itertuples())
+        note = tasks.get(item.task).reservation if item.official else "authored miniature"
+        interval = f"{item.ci_low:.1f} – {item.ci_high:.1f}"
+        rows.append((item.benchmark, item.metric, item.value, interval, item.n, said, note, item.task))
+    return pd.DataFrame(rows, columns=["benchmark", "metric", "ours", "interval", "n", "nearest", "note", "task"])
 
 
 def score_profile(encoder: Encoder, run_dir: str | Path) -> pd.DataFrame:
@@ -161,12 +157,19 @@ def _shade(value: float) -> str:
 
 
 def _list(listed: pd.DataFrame) -> str:
+    if listed.empty:
+        return "<p>Not measured in this run.</p>"
     items = [
         f"<li><b>{escape(row.benchmark)}</b> {row.ours:.1f} ({escape(row.metric)}; {row.interval}; n = {row.n:,})"
-        + (f"; nearest: {escape(row.nearest)}" if row.nearest else "") + "</li>"
+        + (f"; nearest published: {escape(row.nearest)}" if row.nearest else "")
+        + (f"; <em>{escape(row.note)}</em>" if row.note and row.nearest else "")
+        + "</li>"
         for row in listed.itertuples()
-    ]  # fmt: skip
-    return f"<ul>{''.join(items)}</ul>" if items else "<p>Not measured in this run.</p>"
+    ]
+    mini = listed.note.eq("authored miniature").any()
+    return f"<ul>{''.join(items)}</ul>" + (
+        "<p><em>Miniatures: no published score is comparable.</em></p>" if mini else ""
+    )
 
 
 def _cures(changes: pd.DataFrame) -> str:

@@ -49,7 +49,7 @@ def test_a_miniature_has_no_published_counterpart():
 
 
 def test_a_reservation_is_said():
-    assert "1,014 of 3,452" in verdict.beside_published(summary("ExcluIR", 70.0)).nearest.item()
+    assert "1,014 of 3,452" in verdict.beside_published(summary("ExcluIR", 70.0)).note.item()
 
 
 @pytest.mark.parametrize(
