@@ -43,9 +43,10 @@ def test_the_nearest_published_systems_bracket_the_score():
 
 def test_a_miniature_has_no_published_counterpart():
     assert verdict.nearest_published("NevIRMini", 10.0).empty
-    assert (
-        "no published score is comparable" in verdict.beside_published(summary("NevIRMini", 10.0, False)).nearest.item()
-    )
+    shown = verdict.beside_published(summary("NevIRMini", 10.0, False)).iloc[0]
+    assert (shown.nearest, shown.note) == ("", "authored miniature")
+    card = verdict.card("E", profile(75), summary("NevIRMini", 10.0, False), pd.DataFrame(columns=scores.CHANGES)).data
+    assert "no published score is comparable" in card and "nearest published" not in card
 
 
 def test_a_reservation_is_said():
