@@ -71,6 +71,11 @@ def test_a_miniature_is_its_official_task_on_another_corpus():
         assert tasks.get(official).official and not tasks.get(mini).official and "mini" in tasks.get(mini).benchmark
 
 
+def test_suites_know_what_they_read():
+    for data, names in tasks.SUITES.items():
+        assert [tasks.get(name).corpus for name in names] == list(tasks.CORPORA[data])
+
+
 def test_an_unknown_task_is_named():
     with pytest.raises(ValueError, match=r"No task called 'NevirMini'.*NevIRMini"):
         tasks.get("NevirMini")
