@@ -6,7 +6,7 @@
 import json
 import sys
 
-from nblib import corpora, models
+from nblib import corpora, models, tasks
 from nblib.dependencies import module_files
 
 if "scale" not in config:
@@ -14,7 +14,9 @@ if "scale" not in config:
 
 SCALE, RUN = config["scale"], f"runs/{config['scale']}"
 ENCODERS = config["adapter_encoders"]  # notebook 06 runs once for each
+SCORED = config["benchmark_encoders"]  # notebook 07 runs once for each, and once more for each with its adapter
 BENCHMARK = config["negation_adapter"]["benchmark"]
+BENCHMARK_CORPORA = ["hedgetriple", *(tasks.get(name).corpus for name in tasks.SUITES[config["encoder_benchmarks"]["benchmarks"]])]
 EXECUTE = f"{sys.executable} -m nblib.execution"
 
 
@@ -32,6 +34,11 @@ def shipped(*names):
     """The files of those corpora that come with the project."""
     entries = [corpora.describe(name) for name in names]
     return sorted({f"data/{split.file}" for entry in entries if not entry.official for split in entry.splits.values()})
+
+
+def benchmark_files():
+    """What notebook 07 reads of the project's own data."""
+    return [*shipped(*BENCHMARK_CORPORA), "data/heldout_anchors.txt"]
 
 
 def parameters(*sections, **own):
@@ -87,6 +94,52 @@ rule negation_adapter:
         "{EXECUTE} 06 {log} -y {params.json:q}"
 
 
+def benchmark_outputs(encoder):
+    """What notebook 07 leaves for an encoder; the adapted one is called `<encoder>+adapter`."""
+    return [
+        f"{RUN}/results/07_{encoder}.csv",
+        f"{RUN}/scores/{encoder}/encoder.json",
+        f"{RUN}/scores/{encoder}/NegationProfile_test.parquet",
+        *(f"{RUN}/figures/fig_07_{name}_{encoder}.{kind}" for name in ("profile", "benchmarks") for kind in ("svg", "png", "csv")),
+        *(f"{RUN}/figures/tab_07_{name}_{encoder}.{kind}" for name in ("profile", "scores", "cures") for kind in ("csv", "html", "tex")),
+    ]
+
+
+rule adapted_encoder_benchmarks:
+    input:
+        notebook("07_encoder_benchmarks"),
+        benchmark_files(),
+        adapter=f"{RUN}/adapters/{{encoder}}.safetensors",
+    params:
+        json=lambda wildcards, input: parameters("encoder_benchmarks", encoder=wildcards.encoder, adapter=input.adapter),
+        entries=lambda wildcards: registered(*BENCHMARK_CORPORA, wildcards.encoder),
+    output:
+        benchmark_outputs("{encoder}+adapter"),
+    log:
+        f"{RUN}/notebooks/07_encoder_benchmarks/{{encoder}}+adapter.ipynb",
+    shell:
+        "{EXECUTE} 07 {log} -y {params.json:q}"
+
+
+rule encoder_benchmarks:
+    input:
+        notebook("07_encoder_benchmarks"),
+        benchmark_files(),
+        lambda wildcards: benchmark_outputs(f"{wildcards.encoder}+adapter"),  # the verdict says what the cure does
+    params:
+        json=lambda wildcards: parameters("encoder_benchmarks", encoder=wildcards.encoder),
+        entries=lambda wildcards: registered(*BENCHMARK_CORPORA, wildcards.encoder),
+    output:
+        benchmark_outputs("{encoder}"),
+    log:
+        f"{RUN}/notebooks/07_encoder_benchmarks/{{encoder}}.ipynb",
+    shell:
+        "{EXECUTE} 07 {log} -y {params.json:q}"
+
+
+ruleorder: adapted_encoder_benchmarks > encoder_benchmarks
+
+
 rule results:
     input:
         notebook("11_results"),
@@ -94,6 +147,7 @@ rule results:
         expand("data/published/{paper}.csv", paper=["truong", "cao", "vahtola", "weller"]),
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),
+        map(benchmark_outputs, SCORED),
     params:
         json=lambda wildcards: parameters(),
     output:
@@ -111,6 +165,7 @@ rule report:
         rules.results.output,
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),
+        map(benchmark_outputs, SCORED),
     output:
         f"{RUN}/report/index.html",
     shell:

@@ -249,16 +249,17 @@ def _download(corpus: Corpus, split: str, target: Path) -> None:
 def _read_json(file: Path, member: str) -> list[dict]:
     """A JSON array, or JSON lines, with a 0-based `idx` for rows that bring none."""
     text = file.read_text(encoding="utf-8").strip()
-    rows = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+    rows = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.split("\n")]
     return [{"idx": number, **row} for number, row in enumerate(rows)]
 
 
 def _read_stsb(file: Path, member: str) -> list[dict]:
     """A split of the STS Benchmark's archive: tab-separated, unquoted, seven fields (then licence fields, unused)."""
     with tarfile.open(file) as archive:
-        lines = archive.extractfile(member).read().decode("utf-8").splitlines()
+        text = archive.extractfile(member).read().decode("utf-8").removesuffix("\n")
     names = ["genre", "file", "year", "index", "score", "sentence1", "sentence2"]
-    rows = [dict(zip(names, line.split("\t"), strict=False)) for line in lines]
+    # not splitlines: a sentence may hold one of the rarer signs that end a line
+    rows = [dict(zip(names, line.split("\t"), strict=False)) for line in text.split("\n")]
     return [{**row, "score": float(row["score"])} for row in rows]
 
 

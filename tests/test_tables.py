@@ -1,0 +1,74 @@
+"""Tables for people: reproducible, harmless, and readable by LaTeX."""
+
+import pandas as pd
+import pytest
+
+from nblib import results, tables
+
+TABLE = pd.DataFrame(
+    {
+        "system": ["<script>alert(1)</script>", "a_b & 50 %"],
+        "ours": [1 / 3, None],
+        "n": [3152, 240],
+        "mini": [True, False],
+    }
+)
+
+
+def saved(folder, table=TABLE, caption="Share (%) of a_b & c", **options):
+    tables.save_table(table, "tab_01_x", caption, folder, **options)
+    return {file.suffix: file for file in (folder / "figures").iterdir()}
+
+
+def test_a_table_saved_twice_is_the_same_bytes(tmp_path):
+    first, second = saved(tmp_path / "one"), saved(tmp_path / "two")
+    assert set(first) == {".csv", ".html", ".tex"}
+    for suffix, file in first.items():
+        assert file.read_bytes() == second[suffix].read_bytes(), suffix
+
+
+def test_a_reader_sees_digits_whole_numbers_and_a_dash_for_what_is_missing(tmp_path):
+    page = saved(tmp_path, digits=1)[".html"].read_text()
+    for cell in (">0.3<", ">–<", ">3152<", "<caption>"):
+        assert cell in page
+    assert "nan" not in page.lower()
+    assert saved(tmp_path)[".csv"].read_text().splitlines()[1:] == [
+        "<script>alert(1)</script>,0.3333,3152,True", "a_b & 50 %,,240,False",
+    ]  # fmt: skip
+
+
+def test_a_text_in_a_table_is_no_markup(tmp_path):
+    page = saved(tmp_path)[".html"].read_text()
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_percent_sign_does_not_comment_out_the_rest_of_a_latex_line(tmp_path):
+    source = saved(tmp_path)[".tex"].read_text()
+    assert r"\caption{Share (\%) of a\_b \& c}" in source
+    assert r"a\_b \& 50 \%" in source
+    assert r"\label{tab:tab_01_x}" in source
+
+
+@pytest.mark.parametrize("table", [TABLE.iloc[:0], TABLE[["system"]], TABLE[["ours"]], TABLE.assign(ours=float("nan"))])
+def test_empty_and_one_column_tables_are_saved_too(tmp_path, table):
+    assert len(saved(tmp_path, table)) == 3
+
+
+def test_findings_are_bullets():
+    assert tables.findings("one.", "two.").data == "- one.\n- two."
+
+
+def test_the_papers_number_stands_beside_ours_with_difference_and_interval():
+    about = {"n": 9, "scale": "official", "data": "stsb", "official": True}
+    rows = [
+        results.row("cao", "Table 1", "all-mpnet-base-v2", "STSB", "pearson", 86.5, interval=(85, 88), **about),
+        results.row("cao", "Table 1", "a newcomer", "STSB", "pearson", 50.0, **about),
+        results.row("cao", "Table 2", "all-mpnet-base-v2", "SemAntoNeg", "accuracy", 31.9, **about),
+    ]
+    table = tables.beside(results.validate(pd.DataFrame(rows), "test"), "cao", "Table 1")
+    assert table.system.tolist() == ["all-mpnet-base-v2", "a newcomer"]
+    assert table.loc[0, ["published", "ours", "interval"]].tolist() == [86.37, 86.5, "85.00 – 88.00"]
+    assert table.difference[0] == pytest.approx(0.13)
+    assert pd.isna(table.difference[1])
+    assert table.interval[1] == ""
