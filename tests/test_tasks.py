@@ -10,7 +10,7 @@ import pytest
 from encoders import tiny, written
 from mteb.models import ModelMeta
 
-from nblib import corpora, embeddings, models, scores, tasks, workload
+from nblib import corpora, embeddings, models, scores, stats, tasks, workload
 from nblib.negation_adapter import AdapterError, NegationAdapter, adapt
 from nblib.tasks import general, local, negation
 from nblib.tasks.encoding import MtebEncoder
@@ -316,6 +316,19 @@ def test_views_of_a_benchmark_with_parts_and_splits():
     assert views["test + eval"].cluster.nunique() == 80
     perfect = views["test"].assign(similarity=views["test"].score ** 3)
     assert scores.measure(perfect)["value"] == pytest.approx(100)
+
+
+def test_an_interval_of_any_statistic_heeds_clusters():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=100)
+    alone = stats.cluster_interval(np.mean, values)
+    assert np.allclose(alone, stats.cluster_bootstrap(values), atol=0.05)
+    again = stats.cluster_interval(np.mean, np.repeat(values, 4), clusters=np.repeat(range(100), 4))
+    assert np.allclose(again, alone)  # four copies of a row are no more evidence than one
+    careless = stats.cluster_interval(np.mean, np.repeat(values, 4))
+    assert careless[1] - careless[0] < 0.7 * (again[1] - again[0])
+    with pytest.raises(ValueError, match="No rows"):
+        stats.cluster_interval(np.mean, [])
 
 
 def judged(correct, cluster=None):
