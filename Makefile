@@ -3,7 +3,8 @@
 # Your own environment instead of .venv (conda, say): make study PYTHON=python
 
 SCALE ?= quick
-CORES ?= $(shell nproc --all 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+CORES ?= $(shell python3 -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())")
+GPUS ?= 1
 ifeq ($(origin PYTHON),undefined)
 PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
@@ -12,7 +13,7 @@ endif
 
 study: $(ENVIRONMENT)
 	@test -f config/$(SCALE).yaml || { echo "error: no scale '$(SCALE)'. Scales: quick, official, paper."; exit 2; }
-	@$(PYTHON) -m snakemake --configfile config/$(SCALE).yaml --cores $(CORES) --rerun-incomplete --nolock --quiet rules host
+	@$(PYTHON) -m snakemake --configfile config/$(SCALE).yaml --cores $(CORES) --resources gpu=$(GPUS) --rerun-incomplete --nolock --quiet rules host
 	@echo "Figures and tables: runs/$(SCALE)/figures   Adapters: runs/$(SCALE)/adapters   Results: runs/$(SCALE)/results"
 	@echo "Open runs/$(SCALE)/report/index.html"
 

@@ -6,7 +6,7 @@
 import json
 import sys
 
-from nblib import corpora, models, tasks
+from nblib import corpora, models
 from nblib.dependencies import module_files
 
 if "scale" not in config:
@@ -16,7 +16,8 @@ SCALE, RUN = config["scale"], f"runs/{config['scale']}"
 ENCODERS = config["adapter_encoders"]  # notebook 06 runs once for each
 SCORED = config["benchmark_encoders"]  # notebook 07 runs once for each, and once more for each with its adapter
 BENCHMARK = config["negation_adapter"]["benchmark"]
-BENCHMARK_CORPORA = ["hedgetriple", *(tasks.get(name).corpus for name in tasks.SUITES[config["encoder_benchmarks"]["benchmarks"]])]
+BENCHMARK_CORPORA = config["benchmark_corpora"]  # what notebook 07 reads (named here: asking mteb takes ten seconds)
+GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
 EXECUTE = f"{sys.executable} -m nblib.execution"
 
 
@@ -65,11 +66,13 @@ rule diagnosis:
         json=lambda wildcards: parameters("common", "diagnosis"),
         entries=lambda wildcards: registered(config["common"]["sts"], *config["diagnosis"]["encoders"]),
     output:
-        f"{RUN}/results/01_diagnosis.csv",
+        multiext(f"{RUN}/results/01_diagnosis.csv", "", ".json"),
         expand(f"{RUN}/figures/fig_01_{{name}}.{{kind}}", name=["histograms", "examples"], kind=["svg", "png", "csv"]),
         expand(f"{RUN}/figures/tab_01_{{name}}.{{kind}}", name=["closer", "dropped"], kind=["csv", "html", "tex"]),
     log:
         f"{RUN}/notebooks/01_diagnosis.ipynb",
+    resources:
+        gpu=GPU,
     shell:
         "{EXECUTE} 01 {log} -y {params.json:q}"
 
@@ -82,14 +85,16 @@ rule negation_adapter:
         json=lambda wildcards: parameters("common", "negation_adapter", encoder=wildcards.encoder),
         entries=lambda wildcards: registered(config["common"]["sts"], BENCHMARK, wildcards.encoder),
     output:
-        f"{RUN}/results/06_{{encoder}}.csv",
-        f"{RUN}/adapters/{{encoder}}.safetensors",
+        multiext(f"{RUN}/results/06_{{encoder}}.csv", "", ".json"),
+        multiext(f"{RUN}/adapters/{{encoder}}.safetensors", "", ".json"),
         f"{RUN}/scores/{{encoder}}/semantoneg.parquet",
         f"{RUN}/scores/{{encoder}}/adapter_splits.csv",
         expand(f"{RUN}/figures/fig_06_{{name}}_{{{{encoder}}}}.{{kind}}", name=["weights", "trade_off", "in_domain"], kind=["svg", "png", "csv"]),
         expand(f"{RUN}/figures/tab_06_{{name}}_{{{{encoder}}}}.{{kind}}", name=["table1", "table2", "table3"], kind=["csv", "html", "tex"]),
     log:
         f"{RUN}/notebooks/06_negation_adapter/{{encoder}}.ipynb",
+    resources:
+        gpu=GPU,
     shell:
         "{EXECUTE} 06 {log} -y {params.json:q}"
 
@@ -98,6 +103,7 @@ def benchmark_outputs(encoder):
     """What notebook 07 leaves for an encoder; the adapted one is called `<encoder>+adapter`."""
     return [
         f"{RUN}/results/07_{encoder}.csv",
+        f"{RUN}/results/07_{encoder}.csv.json",
         f"{RUN}/scores/{encoder}/encoder.json",
         f"{RUN}/scores/{encoder}/NegationProfile_test.parquet",
         *(f"{RUN}/figures/fig_07_{name}_{encoder}.{kind}" for name in ("profile", "benchmarks") for kind in ("svg", "png", "csv")),
@@ -117,6 +123,8 @@ rule adapted_encoder_benchmarks:
         benchmark_outputs("{encoder}+adapter"),
     log:
         f"{RUN}/notebooks/07_encoder_benchmarks/{{encoder}}+adapter.ipynb",
+    resources:
+        gpu=GPU,
     shell:
         "{EXECUTE} 07 {log} -y {params.json:q}"
 
@@ -133,6 +141,8 @@ rule encoder_benchmarks:
         benchmark_outputs("{encoder}"),
     log:
         f"{RUN}/notebooks/07_encoder_benchmarks/{{encoder}}.ipynb",
+    resources:
+        gpu=GPU,
     shell:
         "{EXECUTE} 07 {log} -y {params.json:q}"
 
@@ -152,7 +162,8 @@ rule results:
         json=lambda wildcards: parameters(),
     output:
         f"{RUN}/figures/scoreboard.csv",
-        expand(f"{RUN}/figures/fig_11_{{name}}.{{kind}}", name=["coverage"], kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/fig_11_{{name}}.{{kind}}", name=["coverage", "ranks"], kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/tab_11_{{name}}.{{kind}}", name=["coverage", "averages"], kind=["csv", "html", "tex"]),
     log:
         f"{RUN}/notebooks/11_results.ipynb",
     shell:

@@ -25,7 +25,6 @@ from nblib.negation_adapter import (
 )
 
 TEST_SHARE = 2152 / 3152  # §5.3: 1000 items to learn from, 2152 to test on
-PAPER_SIZES = (200, 500, 1000)
 BY_ROW, BY_SET = "by row (the paper's)", "by sentence set"
 
 
@@ -95,6 +94,27 @@ def _measure(pairs: Pairs, weights: np.ndarray, reading: str) -> tuple[float, fl
     """Accuracy and Pearson (percent) under one row of weights."""
     accuracy = choices(*pairs.triplets, weights, reading).mean()
     return 100 * accuracy, 100 * correlations(*pairs.scored, weights, reading)[0]
+
+
+def by_reason(pairs: pd.DataFrame, encoder: Encoder) -> pd.DataFrame:
+    """The unweighted accuracy on paraphrase triplets by what the negator's output is worth: reason ("plain negation", or why
+    it isn't trusted), accuracy (percent), n.
+
+    Args:
+        pairs: from `diagnosis.with_negations`, rows without NegS1 dropped.
+    """
+    paraphrases = pairs[pairs.group == max(diagnosis.GROUPS)]
+    compared = diagnosis.compare(paraphrases, encoder)
+    reasons = paraphrases.reason.replace("", "plain negation").to_numpy()
+    right = 100 * (compared.sim_12 > compared.sim_1neg1)
+    table = right.groupby(reasons).agg(accuracy="mean", n="size").rename_axis("NegS1 is from a")
+    return table.sort_values("n", ascending=False).reset_index()
+
+
+def plain_correlation(pairs: pd.DataFrame, encoder: Encoder) -> float:
+    """Pearson × 100 of the unweighted similarity with human scores."""
+    first, second = np.split(embeddings.encode(encoder, [*pairs.sentence1, *pairs.sentence2]), 2)
+    return 100 * float(np.corrcoef(embeddings.similarity(first, second, encoder.spec.similarity), pairs.score)[0, 1])
 
 
 def trade_off(train: Pairs, test: Pairs, grid: Sequence[float] = GRID) -> pd.DataFrame:
@@ -190,10 +210,10 @@ def in_domain(
     return pd.DataFrame(rows, columns=columns)
 
 
-def metric_name(k: int, train_sizes: Sequence[int]) -> str:
-    """What the paper's Table 3 calls the accuracy for a training size: by rank, so that the smallest of our (mini) sizes is
-    shown beside its 200."""
-    return "accuracy" if k == 0 else f"accuracy_w_anto_{PAPER_SIZES[sorted(train_sizes).index(k)]}"
+def metric_name(k: int) -> str:
+    """What the paper's Tables 3 and 4 call the accuracy for a training size (0: unweighted); a size of our own gets a name of
+    its own, and so no published number beside it."""
+    return "accuracy" if k == 0 else f"accuracy_w_anto_{k}"
 
 
 def summary(runs: pd.DataFrame) -> pd.DataFrame:
@@ -217,7 +237,7 @@ def by_method(runs: pd.DataFrame, reading: str = DEFAULT_READING, split: str = B
 
 
 def pooled_methods(run_dir: str | Path) -> pd.DataFrame:
-    """`by_method` over all encoders of a run, training sizes by rank; encoders without a result everywhere are left out.
+    """`by_method` over all encoders of a run; those without a result for every training size and split are left out.
 
     Raises:
         FileNotFoundError: notebook 06 has left no splits in the run.
@@ -226,13 +246,19 @@ def pooled_methods(run_dir: str | Path) -> pd.DataFrame:
     for file in sorted((paths.resolve(run_dir) / "scores").glob("*/adapter_splits.csv")):
         runs = pd.read_csv(file)
         scores = by_method(runs)
-        if len(scores.columns) == 1 + len(PAPER_SIZES):
+        if len(scores.columns) == runs.k.nunique():
             tables[file.parent.name] = scores
     if not tables:
         raise FileNotFoundError(
             f"No encoder with adapter results in {run_dir}/scores. `make study` makes them (notebook 06)."
         )
     return pd.concat(tables, names=["encoder"])
+
+
+def smallest_p(scores: pd.DataFrame) -> float:
+    """The smallest corrected p value these repetitions can give: all of one sign, times the number of comparisons (Holm)."""
+    systems = len(scores.columns)
+    return min(1.0, 2.0 ** (1 - len(scores)) * systems * (systems - 1) / 2)
 
 
 def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
@@ -260,7 +286,6 @@ def result_rows(
     table3: pd.DataFrame,
     ranks: pd.DataFrame | None,
     exhibit: str,
-    train_sizes: Sequence[int],
     interval: tuple[float, float],
     scale: str,
     sts: str,
@@ -291,7 +316,7 @@ def result_rows(
         data = f"{benchmark}, {table3.answers.max()} samples"
         rows.append(results.row(*where, item.mean, n=item.sample_n, data=data, interval=spread, **own))
     for item in table3.itertuples():
-        where = ("cao", exhibit, encoder, "SemAntoNeg", metric_name(item.k, train_sizes))
+        where = ("cao", exhibit, encoder, "SemAntoNeg", metric_name(item.k))
         model = encoder if item.k == 0 else f"{encoder} + adapter ({item.reading}, K = {item.n_train:.0f})"
         spread = (item.accuracy - item.sd, item.accuracy + item.sd)
         data = f"{benchmark}, {item.answers} splits {item.split}"
@@ -302,7 +327,8 @@ def result_rows(
     for item in ranks.itertuples() if ranks is not None else ():
         where = ("cao", "Figure 3", encoder, "SemAntoNeg", f"mean rank, {item.system}")
         data = f"{benchmark}, {table3.answers.max()} splits {BY_ROW}"
-        rows.append(results.row(*where, item.rank, n=table3.answers.max(), data=data, **about))
+        alone = {**about, "model": f"{encoder} alone; the paper pools ten encoders", "stand_in": True}
+        rows.append(results.row(*where, item.rank, n=table3.answers.max(), data=data, **alone))
     return rows
 
 

@@ -34,6 +34,8 @@ def module_files(notebook: str | Path) -> list[str]:
     """
     direct = imported_modules(paths.resolve(notebook))
     reached = direct.union(*(_graph().find_upstream_modules(module) for module in direct))
+    # importing a.b.c runs the packages a and a.b as well
+    reached |= {module.rsplit(".", depth)[0] for module in reached for depth in range(1, module.count(".") + 1)}
     files = (paths.PROJECT_ROOT / module.replace(".", "/") for module in reached)
     found = (file / "__init__.py" if file.is_dir() else file.with_suffix(".py") for file in files)
     return sorted(str(file.relative_to(paths.PROJECT_ROOT)) for file in found)

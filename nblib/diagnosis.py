@@ -60,16 +60,16 @@ def compare(pairs: pd.DataFrame, encoder: Encoder) -> pd.DataFrame:
     )
 
 
-def histogram(compared: pd.DataFrame, bins: int = 25) -> pd.DataFrame:
+def histogram(compared: pd.DataFrame, bins: int = 30, lowest: float = -0.2) -> pd.DataFrame:
     """Figure 2 as numbers: encoder, group, kind (`PARAPHRASE` or `NEGATION`), left, width, percent of the group's pairs;
-    similarities below 0 count in the first bin."""
-    edges = np.linspace(0, 1, bins + 1)
+    similarities below the lowest edge count in the first bin."""
+    edges = np.linspace(lowest, 1, bins + 1)
     rows = []
     for (encoder, group), part in compared.groupby(["encoder", "group"]):
         for kind, column in [(PARAPHRASE, "sim_12"), (NEGATION, "sim_1neg1")]:
-            counts, _ = np.histogram(part[column].clip(0, 1), bins=edges)
+            counts, _ = np.histogram(part[column].clip(lowest, 1), bins=edges)
             rows += [
-                (encoder, group, kind, left, 1 / bins, 100 * c / len(part))
+                (encoder, group, kind, left, edges[1] - edges[0], 100 * c / len(part))
                 for left, c in zip(edges, counts, strict=False)
             ]
     return pd.DataFrame(rows, columns=["encoder", "group", "kind", "left", "width", "percent"])

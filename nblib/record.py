@@ -58,8 +58,21 @@ def differences(run: Path, record: Path) -> dict[str, list[str]]:
     return {"new": sorted(made - kept), "changed": sorted(changed), "gone": sorted(kept - made)}
 
 
+def changed_scores(run: Path, record: Path) -> list[str]:
+    """Scores that differ between two scoreboards, old and new, as lines to read."""
+    boards = [folder / "scoreboard.csv" for folder in (record, run)]
+    if not all(board.is_file() for board in boards):
+        return []
+    key = [*results.KEY, "data", "model"]
+    old, new = (pd.read_csv(board).set_index(key).ours.dropna() for board in boards)
+    both = pd.concat([old.groupby(level=key).first(), new.groupby(level=key).first()], axis=1, keys=["old", "new"])
+    moved = both[both.old.ne(both.new)]
+    return [f"{' / '.join(map(str, name))}: {row.old} → {row.new}" for name, row in moved.iterrows()]
+
+
 def record(scale: str) -> dict[str, list[str]]:
-    """Check the claims, then make `figures/<scale>/` equal to the run's figures.
+    """Check the claims, then make `figures/<scale>/` equal to the run's figures; returns what changed: file names by
+    "new", "changed" and "gone", and the "scores" that moved.
 
     Raises:
         RecordError: there is no finished run, or it contradicts a claim; nothing is copied then.
@@ -71,7 +84,7 @@ def record(scale: str) -> dict[str, list[str]]:
     wrong = [problem for claim in claims(scale) if (problem := claim.check(table))]
     if wrong:
         raise RecordError("The run contradicts what the study says (config/claims.yaml):\n  " + "\n  ".join(wrong))
-    found = differences(run / "figures", target)
+    found = {**differences(run / "figures", target), "scores": changed_scores(run / "figures", target)}
     for name in found["new"] + found["changed"]:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / "figures" / name, target / name)

@@ -22,7 +22,7 @@ class ReportError(ValueError):
 
 
 def render(executed: Path) -> str:
-    """An executed notebook as one self-contained page: pictures inside, code folded, no script or font from elsewhere."""
+    """An executed notebook as one self-contained page: pictures inside, no script or font from elsewhere."""
     notebook = nbformat.read(executed, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("scale")
     try:
         index = build(parser.parse_args().scale)
-    except (ReportError, FileNotFoundError, PermissionError) as error:
+    except (ReportError, results.ResultsError, FileNotFoundError, PermissionError) as error:
         sys.exit(f"error: {error}")
     sys.stdout.write(f"Open {index}\n")
 

