@@ -386,6 +386,15 @@ def test_result_rows_say_what_was_measured_and_where_it_is_printed():
     assert rows[rows.benchmark == "Cannot"].metric.tolist() == ["spearman (eval)"]
 
 
+def test_hub_results_are_kept_by_model_and_not_run_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(general, "hub_tasks", lambda benchmark: [tasks.get("NevIRMini")])
+    encoder = tiny(tmp_path)
+    first = scores.score_hub(encoder, "MTEB-lite", tmp_path / "run")
+    assert first[["task", "type"]].values.tolist() == [["NevIRMini", "Reranking"]] and 0 <= first.value.item() <= 100
+    monkeypatch.setattr(negation.NevIRMini, "load_data", None)
+    pd.testing.assert_frame_equal(scores.score_hub(encoder, "MTEB-lite", tmp_path / "run"), first)
+
+
 # --- an encoder with an adapter ---------------------------------------------------------------------------------------
 
 
