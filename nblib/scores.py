@@ -26,6 +26,9 @@ METRICS = {
 }  # fmt: skip
 
 
+CHANGES = ["task", "encoder", "before", "after", "difference", "low", "high", "n"]
+
+
 class ScoreError(ValueError):
     """Scores that are absent, or belong to another encoder or other items."""
 
@@ -66,7 +69,7 @@ def score(encoder: Encoder, names: Sequence[str], run_dir: str | Path, *, batch_
         task, started = tasks.get(name), time.perf_counter()
         mteb.evaluate(
             wrapped, task, cache=mteb.ResultCache(folder / "mteb"), overwrite_strategy="always", prediction_folder=folder,
-            co2_tracker=False, show_progress_bar=False, encode_kwargs={"batch_size": batch_size},
+            co2_tracker=False, show_progress_bar=False, encode_kwargs={"batch_size": batch_size, "show_progress_bar": False},
         )  # fmt: skip
         seconds = time.perf_counter() - started
         predictions.update({(name, split): table for split, table in task.predictions.items()})
@@ -169,11 +172,6 @@ def load_predictions(run_dir: str | Path, encoder: str, task: str, split: str = 
     return pd.read_parquet(file)
 
 
-def is_scored(run_dir: str | Path, encoder: str) -> bool:
-    """Whether an encoder has left scores in this run."""
-    return (folder_of(run_dir, encoder) / "encoder.json").is_file()
-
-
 def compare(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
     """The change of a score between two encoders on the same items, by paired bootstrap over clusters.
 
@@ -205,21 +203,19 @@ def compare(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
 
 
 def compare_all(run_dir: str | Path, before: str, after: str, names: Sequence[str]) -> pd.DataFrame:
-    """`compare` for every task that both encoders have left predictions of: task, encoder (the second), and its columns."""
-    rows = []
-    for name in names:
-        if (folder_of(run_dir, after) / f"{name}_test.parquet").is_file():
-            pair = (load_predictions(run_dir, encoder, name) for encoder in (before, after))
-            rows.append({"task": name, "encoder": after, **compare(*pair)})
-    return pd.DataFrame(rows, columns=["task", "encoder", "before", "after", "difference", "low", "high", "n"])
+    """`compare` for every task that the second encoder has left predictions of too: task, encoder (the second), and its
+    columns.
 
-
-def adapted(run_dir: str | Path, encoder: str) -> list[str]:
-    """The encoders scored in this run that are made from `encoder` (its adapter)."""
-    found = (
-        json.loads(file.read_text()) for file in sorted((paths.resolve(run_dir) / "scores").glob("*/encoder.json"))
+    Raises:
+        ScoreError: it has left none.
+    """
+    shared = [name for name in names if (folder_of(run_dir, after) / f"{name}_test.parquet").is_file()]
+    for name in shared or names[:1]:  # none: the first one's absence is the error to show
+        load_predictions(run_dir, after, name)
+    pairs = {name: [load_predictions(run_dir, encoder, name) for encoder in (before, after)] for name in shared}
+    return pd.DataFrame(
+        [{"task": name, "encoder": after, **compare(*pair)} for name, pair in pairs.items()], columns=CHANGES
     )
-    return [about["name"] for about in found if about["base"] == encoder]
 
 
 def errors(name: str, predictions: pd.DataFrame, count: int = 5) -> pd.DataFrame:

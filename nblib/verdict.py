@@ -1,17 +1,22 @@
 """The verdict on an encoder: one card with its negation-type profile, its benchmarks beside the nearest published systems, its
 general ability, and which cure helps where that was measured."""
 
+from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
 import pandas as pd
 from IPython.display import HTML
 
-from nblib import published, tasks
+from nblib import negation_profile, published, scores, tasks
+from nblib.models import Encoder
+from nblib.negation_adapter import NegationAdapter, adapt
 from nblib.negation_profile import HEDGES, NEGATIONS, weakest
 
 STYLE = (
     "border:1px solid #bbb;border-radius:6px;padding:1em 1.4em;max-width:62em;font-family:sans-serif;line-height:1.45"
 )
+PROFILE = "NegationProfile"
 CHANCE = 50.0  # percent: which of two variants is nearer
 
 
@@ -40,20 +45,50 @@ def beside_published(scored: pd.DataFrame) -> pd.DataFrame:
         scored: `Scores.summary`.
 
     Returns:
-        benchmark, metric, ours, interval, n, nearest (as text), task.
+        benchmark, metric, ours, interval, n, nearest (as text), note (why the two may not be the same quantity), task.
     """
     rows = []
     for item in scored[scored["view"] == "test"].itertuples():
         near = nearest_published(item.task, item.value)
-        said = "; ".join(f"{row.system} {row.value:g} ({row.paper})" for row in near.itertuples())
-        reservation = (
-            tasks.get(item.task).reservation
-            if item.official
-            else "authored miniature: no published score is comparable"
-        )
-        rows.append((item.benchmark, item.metric, item.value, f"{item.ci_low:.1f} – {item.ci_high:.1f}", item.n,
-                     "; ".join(filter(None, [said, reservation])), item.task))  # fmt: skip
-    return pd.DataFrame(rows, columns=["benchmark", "metric", "ours", "interval", "n", "nearest", "task"])
+        said = ", ".join(f"{row.system} {row.value:g} ({row.paper})" for row in near.itertuples())
+        note = tasks.get(item.task).reservation if item.official else "authored miniature"
+        interval = f"{item.ci_low:.1f} – {item.ci_high:.1f}"
+        rows.append((item.benchmark, item.metric, item.value, interval, item.n, said, note, item.task))
+    return pd.DataFrame(rows, columns=["benchmark", "metric", "ours", "interval", "n", "nearest", "note", "task"])
+
+
+def score_profile(encoder: Encoder, run_dir: str | Path) -> pd.DataFrame:
+    """The negation-type profile's predictions, kept beside those of the tasks."""
+    judged = negation_profile.predictions(negation_profile.load(), encoder)
+    scores.save_predictions(judged, run_dir, encoder.name, PROFILE)
+    return judged
+
+
+def measure_cures(encoder: Encoder, cures: Sequence[str], names: Sequence[str], run_dir: str | Path) -> pd.DataFrame:
+    """What each cure changes on the tasks and the profile.
+
+    Args:
+        encoder: what is to be cured; scored before on `names`, with its profile.
+        cures: files of negation adapters (scored here, from the cached embeddings), or names of encoders scored before.
+
+    Returns:
+        The columns of `scores.compare_all`, and `effect`.
+
+    Raises:
+        AdapterError: no such adapter, or one of another encoder.
+        ScoreError: an encoder that has left no scores in this run.
+    """
+    tables = [pd.DataFrame(columns=scores.CHANGES)]
+    for cure in cures:
+        name = cure
+        if Path(cure).suffix == ".safetensors":
+            adapted = adapt(encoder, NegationAdapter.load(cure))
+            scores.score(adapted, names, run_dir)
+            score_profile(adapted, run_dir)
+            name = adapted.name
+        tables.append(scores.compare_all(run_dir, encoder.name, name, [*names, PROFILE]))
+    changes = pd.concat(tables[1:] or tables, ignore_index=True)
+    return changes.assign(effect=[effect(row.low, row.high) for row in changes.itertuples()])
 
 
 def effect(low: float, high: float) -> str:
@@ -84,16 +119,16 @@ def card(encoder: str, profiled: pd.DataFrame, scored: pd.DataFrame, changes: pd
     Args:
         profiled: from `negation_profile.profile`.
         scored: `Scores.summary`.
-        changes: from `scores.compare_all`, one row per task and cure; empty where no cure was measured.
+        changes: from `measure_cures`, one row per task and cure; empty where no cure was measured.
     """
-    scores = beside_published(scored)
-    general = scores.task.isin([*tasks.GENERAL["mini"], *tasks.GENERAL["official"]])
+    listed = beside_published(scored)
+    general = listed.task.isin([*tasks.GENERAL["mini"], *tasks.GENERAL["official"]])
     parts = [
         f"<h3 style='margin-top:0'>Does {escape(encoder)} understand <em>not</em>?</h3>",
         f"<p>{escape(sentence(encoder, profiled))}</p>",
         _profile(profiled),
-        "<h4>Negation benchmarks</h4>", _list(scores[~general]),
-        "<h4>General ability</h4>", _list(scores[general]),
+        "<h4>Negation benchmarks</h4>", _list(listed[~general]),
+        "<h4>General ability</h4>", _list(listed[general]),
         "<h4>Cures</h4>", _cures(changes),
     ]  # fmt: skip
     return HTML(f"<div style='{STYLE}'>{''.join(parts)}</div>")
@@ -121,24 +156,31 @@ def _shade(value: float) -> str:
     return f"rgba({red},{green},{blue},{0.45 * strength:.2f})"
 
 
-def _list(scores: pd.DataFrame) -> str:
+def _list(listed: pd.DataFrame) -> str:
+    if listed.empty:
+        return "<p>Not measured in this run.</p>"
     items = [
         f"<li><b>{escape(row.benchmark)}</b> {row.ours:.1f} ({escape(row.metric)}; {row.interval}; n = {row.n:,})"
-        + (f"; nearest: {escape(row.nearest)}" if row.nearest else "") + "</li>"
-        for row in scores.itertuples()
-    ]  # fmt: skip
-    return f"<ul>{''.join(items)}</ul>" if items else "<p>Not measured in this run.</p>"
+        + (f"; nearest published: {escape(row.nearest)}" if row.nearest else "")
+        + (f"; <em>{escape(row.note)}</em>" if row.note and row.nearest else "")
+        + "</li>"
+        for row in listed.itertuples()
+    ]
+    mini = listed.note.eq("authored miniature").any()
+    return f"<ul>{''.join(items)}</ul>" + (
+        "<p><em>Miniatures: no published score is comparable.</em></p>" if mini else ""
+    )
 
 
 def _cures(changes: pd.DataFrame) -> str:
     if changes.empty:
         return (
-            "<p>None measured for this encoder in this run. Fit its adapter with notebook 06, then run this notebook again with "
-            "<code>-p adapter</code> and that file, and this one once more.</p>"
+            "<p>None measured for this encoder in this run. Fit its adapter with notebook 06 and name the file in the parameter "
+            "<code>cures</code>; so for any encoder scored before in this run.</p>"
         )
     items = [
         f"<li><b>{escape(row.encoder)}</b> on {escape(row.task)}: {row.before:.1f} → {row.after:.1f} ({row.difference:+.1f}; "
-        f"{row.low:+.1f} – {row.high:+.1f}): <b>{effect(row.low, row.high)}</b></li>"
+        f"{row.low:+.1f} – {row.high:+.1f}): <b>{row.effect}</b></li>"
         for row in changes.itertuples()
     ]
     return f"<ul>{''.join(items)}</ul>"

@@ -1,7 +1,5 @@
 """The rule that rebuilds M3-Counterfactual."""
 
-import os
-
 import pandas as pd
 import pytest
 
@@ -66,7 +64,6 @@ def test_the_miniature_has_the_same_shape():
 
 
 @pytest.mark.official
-@pytest.mark.skipif(not os.environ.get("NBLIB_DATA"), reason="NBLIB_DATA names no folder with the official benchmarks")
 def test_the_official_statements_give_83_claims():
     pairs = m3.load()
     assert pairs.claim.nunique() == 83 and len(pairs) == 249 and pairs.id.nunique() == 83

@@ -1,9 +1,12 @@
 """The verdict card: what it says, and that it says it in the direction of the numbers."""
 
+import numpy as np
 import pandas as pd
 import pytest
+from encoders import tiny
 
-from nblib import verdict
+from nblib import scores, verdict
+from nblib.negation_adapter import NegationAdapter
 from nblib.negation_profile import HEDGES, NEGATIONS
 
 
@@ -40,13 +43,14 @@ def test_the_nearest_published_systems_bracket_the_score():
 
 def test_a_miniature_has_no_published_counterpart():
     assert verdict.nearest_published("NevIRMini", 10.0).empty
-    assert (
-        "no published score is comparable" in verdict.beside_published(summary("NevIRMini", 10.0, False)).nearest.item()
-    )
+    shown = verdict.beside_published(summary("NevIRMini", 10.0, False)).iloc[0]
+    assert (shown.nearest, shown.note) == ("", "authored miniature")
+    card = verdict.card("E", profile(75), summary("NevIRMini", 10.0, False), pd.DataFrame(columns=scores.CHANGES)).data
+    assert "no published score is comparable" in card and "nearest published" not in card
 
 
 def test_a_reservation_is_said():
-    assert "1,014 of 3,452" in verdict.beside_published(summary("ExcluIR", 70.0)).nearest.item()
+    assert "1,014 of 3,452" in verdict.beside_published(summary("ExcluIR", 70.0)).note.item()
 
 
 @pytest.mark.parametrize(
@@ -78,6 +82,7 @@ def test_the_card_shows_all_parts_and_escapes_names():
                 "low": 0.2,
                 "high": 1.6,
                 "n": 1383,
+                "effect": "helps",
             }
         ]
     )
@@ -87,3 +92,24 @@ def test_the_card_shows_all_parts_and_escapes_names():
     for part in ("75.0 %", "MPNet 8.1", "STSB", "83.4", "E+adapter", "helps"):
         assert part in html
     assert "None measured" in verdict.card("E", profile(75), scored, changes.head(0)).data
+
+
+def test_a_cure_is_measured_on_the_tasks_and_the_profile(tmp_path, monkeypatch):
+    monkeypatch.setenv("NBLIB_CACHE", str(tmp_path / "cache"))
+    encoder, run = tiny(tmp_path), tmp_path / "run"
+    scores.score(encoder, ["NevIRMini"], run)
+    verdict.score_profile(encoder, run)
+    assert verdict.measure_cures(encoder, [], ["NevIRMini"], run).empty
+    rng = np.random.default_rng(0)
+    anchors = rng.normal(size=(20, 32))
+    adapter = NegationAdapter(grid=[4.0]).fit(anchors, anchors + rng.normal(size=anchors.shape), -anchors)
+    file = str(adapter.save(tmp_path / "adapter.safetensors"))
+    changes = verdict.measure_cures(encoder, [file], ["NevIRMini"], run)
+    assert changes.task.tolist() == ["NevIRMini", "NegationProfile"] and set(changes.encoder) == {"tiny+adapter"}
+    assert changes.n.tolist() == [100, 2400] and (changes.after - changes.before).tolist() == pytest.approx(
+        changes.difference.tolist()
+    )
+    by_name = verdict.measure_cures(encoder, ["tiny+adapter"], ["NevIRMini"], run)
+    pd.testing.assert_frame_equal(by_name, changes)
+    with pytest.raises(scores.ScoreError, match="No predictions"):
+        verdict.measure_cures(encoder, ["nobody"], ["NevIRMini"], run)

@@ -5,9 +5,11 @@ tasks and their miniatures are the same classes on other corpora: a miniature is
 be compared with an official score.
 """
 
-from mteb.abstasks import AbsTask
+from functools import cache
+from typing import TYPE_CHECKING
 
-from nblib.tasks import general, negation
+if TYPE_CHECKING:
+    from nblib.tasks.local import LocalTask
 
 NEGATION = {
     "mini": ("SemAntoNegMini", "NevIRMini", "ExcluIRMini", "CannotMini", "M3Mini"),
@@ -18,20 +20,29 @@ GENERAL = {
     "official": ("STSB",),
 }
 SUITES = {data: NEGATION[data] + GENERAL[data] for data in NEGATION}
-
-_CLASSES: dict[str, type[AbsTask]] = {
-    task.metadata.name: task for module in (negation, general) for task in module.TASKS
+# What a suite reads, for whoever plans runs: asking the tasks themselves means importing mteb, which takes seconds.
+CORPORA = {
+    "mini": (
+        "semantoneg_mini", "nevir_mini", "excluir_mini", "cannot_mini", "m3_mini", "sts_mini", "intents_mini",
+        "topics_mini", "retrieval_mini",
+    ),
+    "official": ("semantoneg", "nevir", "excluir", "cannot_wmt", "m3", "stsb"),
 }  # fmt: skip
 
 
-def get(name: str) -> AbsTask:
+@cache
+def _classes() -> dict[str, type["LocalTask"]]:
+    from nblib.tasks import general, negation  # see CORPORA
+
+    return {task.metadata.name: task for module in (negation, general) for task in module.TASKS}
+
+
+def get(name: str) -> "LocalTask":
     """A fresh task of this package, data not yet loaded.
 
     Raises:
         ValueError: no such task; lists the known ones.
     """
-    if name not in _CLASSES:
-        raise ValueError(
-            f"No task called {name!r}. Known: {', '.join(_CLASSES)}; hub benchmarks: {', '.join(general.HUB)}."
-        )
-    return _CLASSES[name]()
+    if name not in _classes():
+        raise ValueError(f"No task called {name!r}. Known: {', '.join(_classes())}.")
+    return _classes()[name]()
