@@ -14,7 +14,7 @@ if "scale" not in config:
 
 SCALE, RUN = config["scale"], f"runs/{config['scale']}"
 ENCODERS = config["adapter_encoders"]  # notebook 06 runs once for each
-SCORED = config["benchmark_encoders"]  # notebook 07 runs once for each, and once more for each with its adapter
+SCORED = config["benchmark_encoders"]  # notebook 07 runs once for each, with its adapter as a cure
 BENCHMARK = config["negation_adapter"]["benchmark"]
 BENCHMARK_CORPORA = config["benchmark_corpora"]  # what notebook 07 reads (named here: asking mteb takes ten seconds)
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
@@ -100,7 +100,7 @@ rule negation_adapter:
 
 
 def benchmark_outputs(encoder):
-    """What notebook 07 leaves for an encoder; the adapted one is called `<encoder>+adapter`."""
+    """What notebook 07 leaves for an encoder."""
     return [
         f"{RUN}/results/07_{encoder}.csv",
         f"{RUN}/results/07_{encoder}.csv.json",
@@ -111,31 +111,13 @@ def benchmark_outputs(encoder):
     ]
 
 
-rule adapted_encoder_benchmarks:
-    input:
-        notebook("07_encoder_benchmarks"),
-        benchmark_files(),
-        adapter=f"{RUN}/adapters/{{encoder}}.safetensors",
-    params:
-        json=lambda wildcards, input: parameters("encoder_benchmarks", encoder=wildcards.encoder, adapter=input.adapter),
-        entries=lambda wildcards: registered(*BENCHMARK_CORPORA, wildcards.encoder),
-    output:
-        benchmark_outputs("{encoder}+adapter"),
-    log:
-        f"{RUN}/notebooks/07_encoder_benchmarks/{{encoder}}+adapter.ipynb",
-    resources:
-        gpu=GPU,
-    shell:
-        "{EXECUTE} 07 {log} -y {params.json:q}"
-
-
 rule encoder_benchmarks:
     input:
         notebook("07_encoder_benchmarks"),
         benchmark_files(),
-        lambda wildcards: benchmark_outputs(f"{wildcards.encoder}+adapter"),  # the verdict says what the cure does
+        adapter=f"{RUN}/adapters/{{encoder}}.safetensors",  # the verdict says what this cure does
     params:
-        json=lambda wildcards: parameters("encoder_benchmarks", encoder=wildcards.encoder),
+        json=lambda wildcards, input: parameters("encoder_benchmarks", encoder=wildcards.encoder, cures=[input.adapter]),
         entries=lambda wildcards: registered(*BENCHMARK_CORPORA, wildcards.encoder),
     output:
         benchmark_outputs("{encoder}"),
@@ -147,9 +129,6 @@ rule encoder_benchmarks:
         "{EXECUTE} 07 {log} -y {params.json:q}"
 
 
-ruleorder: adapted_encoder_benchmarks > encoder_benchmarks
-
-
 rule results:
     input:
         notebook("11_results"),
@@ -157,7 +136,7 @@ rule results:
         expand("data/published/{paper}.csv", paper=["truong", "cao", "vahtola", "weller"]),
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),
-        map(benchmark_outputs, SCORED),
+        [output for encoder in SCORED for output in benchmark_outputs(encoder)],
     params:
         json=lambda wildcards: parameters(),
     output:
@@ -176,7 +155,7 @@ rule report:
         rules.results.output,
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),
-        map(benchmark_outputs, SCORED),
+        [output for encoder in SCORED for output in benchmark_outputs(encoder)],
     output:
         f"{RUN}/report/index.html",
     shell:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats as scipy_stats
 
 
 def cluster_bootstrap(
@@ -49,23 +48,6 @@ def paired_bootstrap(
         raise ValueError(f"A paired comparison needs the same items under both: got {len(before)} and {len(after)}.")
     difference = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
     return float(difference.mean()), *cluster_bootstrap(difference, clusters, **options)
-
-
-def correlation_interval(
-    x: Sequence[float],
-    y: Sequence[float],
-    statistic: Callable = scipy_stats.pearsonr,
-    *,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """Percentile bootstrap interval (95 %) of a correlation over pairs."""
-    result = scipy_stats.bootstrap(
-        (np.asarray(x, dtype=float), np.asarray(y, dtype=float)),
-        lambda a, b: statistic(a, b).statistic,
-        paired=True, vectorized=False, n_resamples=resamples, method="percentile", rng=np.random.default_rng(seed),
-    )  # fmt: skip
-    return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
 def cluster_interval(

@@ -78,16 +78,6 @@ def test_a_comparison_of_other_items_is_refused():
         stats.paired_bootstrap([1.0], [1.0, 2.0, 3.0])
 
 
-def test_a_correlations_interval_holds_the_correlation():
-    x = normal(150)
-    y = x + normal(150, seed=1)
-    for statistic in (scipy_stats.pearsonr, scipy_stats.spearmanr):
-        low, high = stats.correlation_interval(x, y, statistic, resamples=200)
-        assert low < statistic(x, y).statistic < high
-        assert high - low < 0.25
-    assert stats.correlation_interval(x, y, resamples=50) == stats.correlation_interval(x, y, resamples=50)
-
-
 def holm(p):
     """Holm's step-down correction, by hand."""
     corrected, running = np.empty(len(p)), 0.0
