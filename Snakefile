@@ -6,7 +6,7 @@
 import json
 import sys
 
-from nblib import corpora, models
+from nblib import corpora, models, tasks
 from nblib.dependencies import module_files
 
 if "scale" not in config:
@@ -16,7 +16,7 @@ SCALE, RUN = config["scale"], f"runs/{config['scale']}"
 ENCODERS = config["adapter_encoders"]  # notebook 06 runs once for each
 SCORED = config["benchmark_encoders"]  # notebook 07 runs once for each, with its adapter as a cure
 BENCHMARK = config["negation_adapter"]["benchmark"]
-BENCHMARK_CORPORA = config["benchmark_corpora"]  # what notebook 07 reads (named here: asking mteb takes ten seconds)
+BENCHMARK_CORPORA = ["hedgetriple", *tasks.CORPORA[config["encoder_benchmarks"]["benchmarks"]]]  # what notebook 07 reads
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
 EXECUTE = f"{sys.executable} -m nblib.execution"
 
