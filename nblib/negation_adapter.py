@@ -14,6 +14,7 @@
   ones. It is our guard: the paper states none.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nblib import paths
 from nblib.models import Encoder, fingerprint
+from nblib.mteb_models import MtebModel
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -188,12 +190,19 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
 
         It saves, loads and encodes like any other, wherever sentence-transformers is installed: the weights are a
         diagonal linear layer, so no code of ours is needed to load them.
+
+        Raises:
+            AdapterError: the adapter was learnt on another dimension, or the model is no SentenceTransformer.
         """
         import torch
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
         check_is_fitted(self)
+        if isinstance(model, MtebModel):
+            raise AdapterError(
+                "No adapter can be built into a model that mteb's own code loads: `transform` its embeddings, or `adapt` it."
+            )
         dimension = len(self.weights_)
         if model.get_embedding_dimension() != dimension:
             self._check_dimension(np.empty((0, model.get_embedding_dimension())))
@@ -214,10 +223,16 @@ def adapt(encoder: Encoder, adapter: NegationAdapter) -> Encoder:
     Raises:
         AdapterError: the adapter was learnt on embeddings of another dimension.
     """
-    model = adapter.apply_to(encoder.model)
     similarity = "dot" if adapter.reading == "original norms" else "cosine"
     spec = replace(encoder.spec, name=f"{encoder.name}+adapter", similarity=similarity)
-    return Encoder(spec, model.eval(), fingerprint(model), base=encoder, transform=adapter.transform)
+    if isinstance(encoder.model, MtebModel):  # nothing to build the adapter into: it works on the vectors alone
+        adapter._check_dimension(encoder.model.encode(["How long is a vector?"], prompt=spec.symmetric_prompt))
+        identity = f"{encoder.fingerprint}\n{adapter.reading}\n".encode() + adapter.scale_.tobytes()
+        model, digest = encoder.model, hashlib.sha256(identity).hexdigest()
+    else:
+        model = adapter.apply_to(encoder.model).eval()
+        digest = fingerprint(model)
+    return Encoder(spec, model, digest, base=encoder, transform=adapter.transform)
 
 
 def contributions(anchors: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
