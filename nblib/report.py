@@ -47,7 +47,7 @@ def _static(output: NotebookNode) -> NotebookNode | None:
 def title(executed: Path) -> str:
     """The first heading of a notebook."""
     first = nbformat.read(executed, as_version=4).cells[0].source
-    return first.splitlines()[0].lstrip("# ")
+    return first.splitlines()[0].lstrip("# ").replace("*", "")
 
 
 def build(scale: str) -> Path:

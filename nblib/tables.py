@@ -20,6 +20,7 @@ CSS = [
 
 def show(table: pd.DataFrame, caption: str, digits: int = 2) -> Styler:
     """The table as a reader should see it: caption, fixed number of digits, a dash for what is missing."""
+    table = table.reset_index(drop=True)  # the index is hidden, and a repeated one can't be styled
     integers = [column for column in table.columns if _whole(table[column])]
     formats = {
         column: "{:.0f}" if column in integers else f"{{:.{digits}f}}" for column in table.select_dtypes("number")

@@ -1,0 +1,41 @@
+"""The interactive probe: a live widget where there is a front end for it, the same numbers as a plain table elsewhere."""
+
+import pytest
+
+from nblib import report
+from nblib.diagnosis import cosines
+from nblib.probe import Probe
+
+
+@pytest.fixture
+def probe(tiny_encoder):
+    return Probe([tiny_encoder], "the door is open", ["the door is not open", "a red house"])
+
+
+def test_its_table_has_a_row_per_sentence_and_a_column_per_encoder(probe, tiny_encoder):
+    table = probe.table()
+    assert table.index.tolist() == ["the door is not open", "a red house"]
+    assert table.columns.tolist() == [tiny_encoder.name]
+    assert table.iloc[0, 0] == pytest.approx(cosines(probe.sentence, probe.others[:1], [tiny_encoder]).iloc[0, 0])
+
+
+def test_a_rendered_page_keeps_the_table_and_loses_the_widget(probe):
+    bundle = probe._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    kept = report._static({"data": dict(bundle)})
+    assert "application/vnd.jupyter.widget-view+json" not in kept["data"]
+    assert "a red house" in kept["data"]["text/html"]
+
+
+def test_typing_other_sentences_changes_the_answer(probe):
+    sentence, others, answer = probe._widget().children
+    others.value = "a green house\n\nno dog"
+    sentence.value = "a man"
+    assert probe.table().index.tolist() == ["a green house", "no dog"]
+    assert "no dog" in answer.value and "a red house" not in answer.value
+
+
+def test_an_empty_sentence_is_answered_with_the_reason(probe):
+    sentence, _, answer = probe._widget().children
+    sentence.value = " "
+    assert "not a non-empty string" in answer.value
