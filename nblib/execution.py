@@ -15,6 +15,10 @@ import yaml
 
 from nblib import paths
 
+# glibc hands each large tensor's memory back to the system and asks for it anew in the next step; keeping it makes training on
+# a CPU 1.4 times as fast (all-mpnet-base-v2, 96 texts a step). Other C libraries ignore these.
+KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": 2**32, "MALLOC_TRIM_THRESHOLD_": 2**34, "MALLOC_TOP_PAD_": 2**28}
+
 
 class ExecutionError(ValueError):
     """A notebook, parameter or output that can't be used."""
@@ -90,6 +94,8 @@ def execute(notebook: str, output: str | Path, parameters: dict[str, object]) ->
     check_parameters(source, parameters)
     paths.writable_folder(target.parent)
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, not one registered by the user
+    for name, size in KEEP_MEMORY.items():
+        os.environ.setdefault(name, str(size))
     papermill.execute_notebook(
         str(source),
         str(target),

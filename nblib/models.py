@@ -80,6 +80,7 @@ class Encoder:
         model: what encodes; for an encoder on a base that is no SentenceTransformer, the base's.
         base: for an encoder whose vectors are computed from another's (a negation adapter): that one.
         transform: how they are computed, [n, dimension] → [n, dimension].
+        passing: on its way through training: its embeddings are not worth keeping on disk.
     """
 
     spec: ModelSpec
@@ -87,6 +88,7 @@ class Encoder:
     fingerprint: str
     base: "Encoder | None" = None
     transform: "Callable[[np.ndarray], np.ndarray] | None" = None
+    passing: bool = False
 
     @property
     def name(self) -> str:

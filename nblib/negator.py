@@ -6,7 +6,7 @@ sentence its negation and, where that can't be trusted, the reason.
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import pandas as pd
@@ -99,6 +99,11 @@ def _pipeline() -> Language:
 def parse(sentence: str) -> Doc:
     """The sentence as the tool's own pipeline reads it."""
     return _pipeline()(sentence)
+
+
+def parse_all(sentences: Sequence[str]) -> Iterator[Doc]:
+    """`parse` for many sentences, in batches."""
+    return _pipeline().pipe(sentences, batch_size=256)
 
 
 def negate_sentences(sentences: Sequence[str]) -> pd.DataFrame:

@@ -42,16 +42,24 @@ class PairwiseTask(LocalTask, AbsTask):
         answers = encode(self, model, candidates, hf_split, self.roles[1], encode_kwargs)
         own = getattr(model.mteb_model_meta.similarity_fn_name, "value", "cosine")
         kind = own if self.similarity == "model" else "cosine"
-        predictions = self._judge(questions, np.asarray(ask), np.asarray(answers), kind)
+        predictions = self.judge(questions, np.asarray(ask), np.asarray(answers), kind)
         self.keep(hf_split, predictions, prediction_folder)
         scores = {"accuracy": float(predictions.correct.mean()), "n": len(predictions)}
         if own != kind:  # an adapter compares by dot product; say what that would give, too
-            by_own = self._judge(questions, np.asarray(ask), np.asarray(answers), own)
+            by_own = self.judge(questions, np.asarray(ask), np.asarray(answers), own)
             scores["accuracy_own_similarity"] = float(by_own.correct.mean())
         return scores
 
     @staticmethod
-    def _judge(questions: pd.DataFrame, ask: np.ndarray, answers: np.ndarray, kind: str) -> pd.DataFrame:
+    def judge(questions: pd.DataFrame, ask: np.ndarray, answers: np.ndarray, kind: str) -> pd.DataFrame:
+        """Predictions from embeddings.
+
+        Args:
+            questions: from `rows`, n of them.
+            ask: the queries' embeddings, [n, dimension].
+            answers: the positives', then all negatives', question by question.
+            kind: the similarity, "cosine" or "dot".
+        """
         n = len(questions)
         to_positive = embeddings.similarity(ask, answers[:n], kind)
         owner = np.repeat(np.arange(n), questions.negatives.map(len))
