@@ -1,6 +1,6 @@
 """Dev scores: what recipes and hyperparameters are chosen on, so that no test set is touched before the end.
 
-On the official scale: STSB dev, a sample of CANNOT-WMT's eval split, the 50 training pairs of NevIR at hand, the authored
+On the official scale: samples of STSB dev and of CANNOT-WMT's eval split, the 50 training pairs of NevIR at hand, the authored
 miniatures and the dev anchors. In quick, where the miniatures are the test sets: STS mini's dev split and the dev anchors.
 """
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 SETS = {
     "mini": {"STSB mini dev": ("STSBMini", "dev", None)},
     "official": {
-        "STSB dev": ("STSB", "dev", None),
-        "CANNOT-WMT eval": ("CannotWMT", "eval", 1000),
+        "STSB dev": ("STSB", "dev", 750),
+        "CANNOT-WMT eval": ("CannotWMT", "eval", 500),
         "NevIR train sample": ("NevIR", "train_sample", None),
         "NevIR mini": ("NevIRMini", "test", None),
         "ExcluIR mini": ("ExcluIRMini", "test", None),
@@ -56,7 +56,8 @@ class Watch:
         """The dev scores of a model: set, kind ("general", "negation", or "diagnostic": how similar NevIR's two documents
         are), value (percent: Spearman's ρ × 100, pairwise accuracy, cosine × 100, or, for the anchors, how often a hedge is
         nearer than a negation), n."""
-        encoder = replace(self.base, model=model, fingerprint="", passing=True)
+        own = model is self.base.model  # whose embeddings are worth keeping
+        encoder = self.base if own else replace(self.base, model=model, fingerprint="", passing=True)
         rows = []
         for name, (task_name, split, most) in SETS[self.data].items():
             task = tasks.get(task_name)

@@ -19,6 +19,7 @@ import pandas as pd
 import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.base.losses.merged_forward import embed_columns
 from sentence_transformers.base.sampler import DefaultBatchSampler
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import Pooling
@@ -51,6 +52,7 @@ class Settings:
         method: all weights, or a LoRA on every linear layer of the transformer's blocks.
         loss: "explicit" is Eq. 1, with the anchor's own negatives only; "in-batch" adds every other text of the batch
             (MNRL, the usual form); "hardness-weighted" gives an anchor's own negatives more weight the nearer they are.
+        keep: weight of the term that holds the base's similarities among anchors and positives (`KeepingLoss`); 0: none.
         batch_size: anchors a step; each brings a positive and all its negatives.
         pooling: how token vectors become a sentence's: as the base does it, or "mean" or "cls" (the paper's).
         rank: of the LoRA; its alpha is twice that.
@@ -61,6 +63,7 @@ class Settings:
     method: Method = "full"
     loss: Loss = "in-batch"
     learning_rate: float = 2e-5
+    keep: float = 0.0
     epochs: int = 1
     batch_size: int = 16
     pooling: Literal["base", "mean", "cls"] = "base"
@@ -152,7 +155,10 @@ class ExplicitNegativesLoss(nn.Module):
         self.scale = scale
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor) -> Tensor:
-        anchors, *candidates = [self.model(features)["sentence_embedding"] for features in sentence_features]
+        return self.compute_loss_from_embeddings(embed_columns(self.model, sentence_features), labels)
+
+    def compute_loss_from_embeddings(self, embeddings: list[Tensor], labels: Tensor) -> Tensor:
+        anchors, *candidates = embeddings
         near = torch.stack([torch.cosine_similarity(anchors, texts) for texts in candidates], dim=1)
         target = torch.zeros(len(anchors), dtype=torch.long, device=anchors.device)  # the positive comes first
         return nn.functional.cross_entropy(self.scale * near, target)
@@ -161,12 +167,47 @@ class ExplicitNegativesLoss(nn.Module):
         return {"scale": self.scale}
 
 
-def make_loss(model: SentenceTransformer, loss: Loss) -> nn.Module:
-    """The loss of that name (see `Settings`)."""
+class KeepingLoss(nn.Module):
+    """A contrastive loss plus what holds the rest in place: `keep` times the mean squared difference between the tuned and
+    the base's cosines among the batch's anchors and positives (none of them negated). The study's own addition: without
+    it, what separates a sentence from its negation also moves unrelated sentences.
+    """
+
+    def __init__(
+        self, model: SentenceTransformer, contrastive: nn.Module, base: SentenceTransformer, keep: float
+    ) -> None:
+        super().__init__()
+        self.model, self.contrastive, self.keep = model, contrastive, keep
+        self.frozen = [base.eval().requires_grad_(False)]  # in a list: no part of what is trained, moved or saved
+
+    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor) -> dict[str, Tensor]:
+        features = list(sentence_features)
+        with torch.no_grad():
+            before = _cosines(embed_columns(self.frozen[0], [dict(column) for column in features[:2]]))
+        embeddings = embed_columns(self.model, features)
+        moved = (_cosines(embeddings[:2]) - before).square().mean()
+        return {
+            "contrastive": self.contrastive.compute_loss_from_embeddings(embeddings, labels),
+            "keeping": self.keep * moved,
+        }
+
+    def get_config_dict(self) -> dict[str, Any]:
+        return {**self.contrastive.get_config_dict(), "keep": self.keep}
+
+
+def _cosines(columns: list[Tensor]) -> Tensor:
+    units = nn.functional.normalize(torch.cat(columns).float(), dim=1)
+    return units @ units.T
+
+
+def make_loss(model: SentenceTransformer, base: SentenceTransformer, loss: Loss, keep: float = 0.0) -> nn.Module:
+    """The loss of that name (see `Settings`), with what keeps the base's similarities where that is asked for."""
     if loss == "explicit":
-        return ExplicitNegativesLoss(model)
-    weighting = {} if loss == "in-batch" else {"hardness_mode": "hard_negatives", "hardness_strength": HARDNESS}
-    return MultipleNegativesRankingLoss(model, scale=SCALE, **weighting)
+        contrastive: nn.Module = ExplicitNegativesLoss(model)
+    else:
+        weighting = {} if loss == "in-batch" else {"hardness_mode": "hard_negatives", "hardness_strength": HARDNESS}
+        contrastive = MultipleNegativesRankingLoss(model, scale=SCALE, **weighting)
+    return KeepingLoss(model, contrastive, base, keep) if keep else contrastive
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -243,7 +284,11 @@ def train(
     )  # fmt: skip
     watch = [_AfterEpoch(base, model, evaluate)] if evaluate else []
     trainer = SentenceTransformerTrainer(
-        model=model, args=arguments, train_dataset=data, loss=make_loss(model, settings.loss), callbacks=watch
+        model=model,
+        args=arguments,
+        train_dataset=data,
+        loss=make_loss(model, base, settings.loss, settings.keep),
+        callbacks=watch,
     )
     try:
         trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)))
