@@ -4,9 +4,10 @@
 # modules it reaches and the files it reads; its parameters, and the registry entries behind them, are compared as well.
 
 import json
+import re
 import sys
 
-from nblib import corpora, models, tasks
+from nblib import corpora, models, sweeps, tasks
 from nblib.dependencies import module_files
 
 if "scale" not in config:
@@ -16,13 +17,17 @@ SCALE, RUN = config["scale"], f"runs/{config['scale']}"
 ENCODERS = config["adapter_encoders"]  # notebook 06 runs once for each
 SCORED = config["benchmark_encoders"]  # notebook 07 runs once for each, with its adapter as a cure
 BENCHMARK = config["negation_adapter"]["benchmark"]
-BENCHMARK_CORPORA = ["hedgetriple", *tasks.CORPORA[config["encoder_benchmarks"]["benchmarks"]]]  # what notebook 07 reads
+BENCHMARKS = config["encoder_benchmarks"]["benchmarks"]
+TRAININGS = sweeps.trainings(config)  # notebook 04 runs once for each: name → its parameters
+TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores: name → the training they come from
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
 EXECUTE = f"{sys.executable} -m nblib.execution"
 
 
 wildcard_constraints:
-    encoder=r"[^/]+",
+    encoder="|".join(map(re.escape, {*ENCODERS, *SCORED})),
+    tuned="|".join(map(re.escape, TUNED)) or "none",
+    training="|".join(map(re.escape, TRAININGS)) or "none",
 
 
 def notebook(number_and_name):
@@ -37,9 +42,14 @@ def shipped(*names):
     return sorted({f"data/{split.file}" for entry in entries if not entry.official for split in entry.splits.values()})
 
 
-def benchmark_files():
+def read_by_07(benchmarks):
+    """The corpora that notebook 07 reads."""
+    return ["hedgetriple", *tasks.CORPORA[benchmarks]]
+
+
+def benchmark_files(benchmarks):
     """What notebook 07 reads of the project's own data."""
-    return [*shipped(*BENCHMARK_CORPORA), "data/heldout_anchors.txt"]
+    return [*shipped(*read_by_07(benchmarks)), "data/heldout_anchors.txt"]
 
 
 def parameters(*sections, **own):
@@ -99,6 +109,49 @@ rule negation_adapter:
         "{EXECUTE} 06 {log} -y {params.json:q}"
 
 
+rule triples:
+    input:
+        notebook("03_triples"),
+        shipped("hedgetriple", *read_by_07("mini")),
+        "data/heldout_anchors.txt",
+        "data/published/hedge_cues.json",
+    params:
+        json=lambda wildcards: parameters("triples"),
+        entries=lambda wildcards: registered("hedgetriple", *read_by_07(BENCHMARKS)),
+    output:
+        multiext(f"{RUN}/triples/anchors.parquet", "", ".json"),
+        directory(f"{RUN}/triples/hedgetriple"),
+        multiext(f"{RUN}/results/03_triples.csv", "", ".json"),
+        expand(f"{RUN}/figures/fig_03_{{name}}.{{kind}}", name=["yield", "lengths", "diversity"], kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/tab_03_{{name}}.{{kind}}", name=["cues", "diversity", "contamination"], kind=["csv", "html", "tex"]),
+    log:
+        f"{RUN}/notebooks/03_triples.ipynb",
+    shell:
+        "{EXECUTE} 03 {log} -y {params.json:q}"
+
+
+rule encoder_training:
+    input:
+        notebook("04_encoder_training"),
+        anchors=f"{RUN}/triples/anchors.parquet",
+    params:
+        json=lambda wildcards, input: parameters(
+            "encoder_training", name=wildcards.training, anchors=input.anchors, **TRAININGS[wildcards.training]
+        ),
+        entries=lambda wildcards: registered(TRAININGS[wildcards.training]["base"]),
+    output:
+        expand(f"{RUN}/encoders/{{{{training}}}}{{part}}", part=["/model.safetensors", "/README.md", ".json"]),
+        multiext(f"{RUN}/results/04_{{training}}.csv", "", ".json"),
+        expand(f"{RUN}/figures/fig_04_{{name}}_{{{{training}}}}.{{kind}}", name=["training", "alpha"], kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/tab_04_{{name}}_{{{{training}}}}.{{kind}}", name=["dev", "figure1"], kind=["csv", "html", "tex"]),
+    log:
+        f"{RUN}/notebooks/04_encoder_training/{{training}}.ipynb",
+    resources:
+        gpu=GPU,
+    shell:
+        "{EXECUTE} 04 {log} -y {params.json:q}"
+
+
 def benchmark_outputs(encoder):
     """What notebook 07 leaves for an encoder."""
     return [
@@ -114,11 +167,14 @@ def benchmark_outputs(encoder):
 rule encoder_benchmarks:
     input:
         notebook("07_encoder_benchmarks"),
-        benchmark_files(),
-        adapter=f"{RUN}/adapters/{{encoder}}.safetensors",  # the verdict says what this cure does
+        benchmark_files(BENCHMARKS),
+        lambda wildcards: [f"{RUN}/scores/{cure}/encoder.json" for cure in sweeps.cures(config, wildcards.encoder)],
+        adapter=f"{RUN}/adapters/{{encoder}}.safetensors",  # the verdict says what this cure does, and the tuned encoders
     params:
-        json=lambda wildcards, input: parameters("encoder_benchmarks", encoder=wildcards.encoder, cures=[input.adapter]),
-        entries=lambda wildcards: registered(*BENCHMARK_CORPORA, wildcards.encoder),
+        json=lambda wildcards, input: parameters(
+            "encoder_benchmarks", encoder=wildcards.encoder, cures=[input.adapter, *sweeps.cures(config, wildcards.encoder)]
+        ),
+        entries=lambda wildcards: registered(*read_by_07(BENCHMARKS), wildcards.encoder),
     output:
         benchmark_outputs("{encoder}"),
     log:
@@ -129,6 +185,50 @@ rule encoder_benchmarks:
         "{EXECUTE} 07 {log} -y {params.json:q}"
 
 
+rule tuned_benchmarks:
+    input:
+        notebook("07_encoder_benchmarks"),
+        lambda wildcards: benchmark_files(sweeps.benchmarks(config, TUNED[wildcards.tuned])),
+        lambda wildcards: f"{RUN}/encoders/{TUNED[wildcards.tuned]}.json",
+    params:
+        json=lambda wildcards: parameters(
+            encoder=f"{RUN}/encoders/{wildcards.tuned}", dev_splits=False, examples=0,
+            benchmarks=sweeps.benchmarks(config, TUNED[wildcards.tuned]),
+            system=TRAININGS[TUNED[wildcards.tuned]].get("system", "none") if wildcards.tuned in TRAININGS else "none",
+        ),
+        entries=lambda wildcards: registered(*read_by_07(sweeps.benchmarks(config, TUNED[wildcards.tuned]))),
+    output:
+        benchmark_outputs("{tuned}"),
+    log:
+        f"{RUN}/notebooks/07_encoder_benchmarks/{{tuned}}.ipynb",
+    resources:
+        gpu=GPU,
+    shell:
+        "{EXECUTE} 07 {log} -y {params.json:q}"
+
+
+SWEEP = [name for name in TUNED if TUNED[name] not in config.get("trainings", {})]
+
+
+rule encoder_comparison:
+    input:
+        notebook("08_encoder_comparison"),
+        [output for encoder in [config["sweep_base"], *TUNED] for output in benchmark_outputs(encoder)],
+    params:
+        json=lambda wildcards: parameters(
+            base=config["sweep_base"], trainings=SWEEP, suite=config["sweep"]["common"]["score"],
+            singles=[*config["trainings"]],
+        ),
+    output:
+        multiext(f"{RUN}/results/08_comparison.csv", "", ".json"),
+        expand(f"{RUN}/figures/fig_08_{{name}}.{{kind}}", name=["size", "parts", "diversity", "frontier"], kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/tab_08_{{name}}.{{kind}}", name=["trainings", "changes"], kind=["csv", "html", "tex"]),
+    log:
+        f"{RUN}/notebooks/08_encoder_comparison.ipynb",
+    shell:
+        "{EXECUTE} 08 {log} -y {params.json:q}"
+
+
 rule results:
     input:
         notebook("11_results"),
@@ -136,7 +236,8 @@ rule results:
         expand("data/published/{paper}.csv", paper=["truong", "cao", "vahtola", "weller"]),
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),
-        [output for encoder in SCORED for output in benchmark_outputs(encoder)],
+        rules.triples.output,
+        [output for encoder in [*SCORED, *TUNED] for output in benchmark_outputs(encoder)],
     params:
         json=lambda wildcards: parameters(),
     output:
@@ -155,7 +256,8 @@ rule report:
         rules.results.output,
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),
-        [output for encoder in SCORED for output in benchmark_outputs(encoder)],
+        rules.triples.output,
+        [output for encoder in [*SCORED, *TUNED] for output in benchmark_outputs(encoder)],
     output:
         f"{RUN}/report/index.html",
     shell:

@@ -53,8 +53,13 @@ def folder_of(run_dir: str | Path, encoder: str) -> Path:
     return paths.resolve(run_dir) / "scores" / encoder.replace("/", "__")
 
 
-def score(encoder: Encoder, names: Sequence[str], run_dir: str | Path, *, batch_size: int = 64) -> Scores:
+def score(
+    encoder: Encoder, names: Sequence[str], run_dir: str | Path, *, batch_size: int = 64, dev_splits: bool = True
+) -> Scores:
     """Evaluate an encoder on tasks of `nblib.tasks`.
+
+    Args:
+        dev_splits: also on the splits that aren't a task's test (CANNOT-WMT's eval: as large as the test).
 
     Tasks are always evaluated anew (the embeddings come from the cache, so that takes seconds): a score and its per-item
     predictions then always belong together.
@@ -66,7 +71,7 @@ def score(encoder: Encoder, names: Sequence[str], run_dir: str | Path, *, batch_
     folder = paths.writable_folder(folder_of(run_dir, encoder.name))
     wrapped, rows, predictions = MtebEncoder(encoder, batch_size=batch_size), [], {}
     for name in names:
-        task, started = tasks.get(name), time.perf_counter()
+        task, started = tasks.get(name).filter_eval_splits(None if dev_splits else ["test"]), time.perf_counter()
         mteb.evaluate(
             wrapped, task, cache=mteb.ResultCache(folder / "mteb"), overwrite_strategy="always", prediction_folder=folder,
             co2_tracker=False, show_progress_bar=False, encode_kwargs={"batch_size": batch_size, "show_progress_bar": False},
@@ -244,9 +249,13 @@ def errors(name: str, predictions: pd.DataFrame, count: int = 5) -> pd.DataFrame
     return worst.merge(texts[["id", "sentence1", "sentence2"]], on="id")[columns]
 
 
-def result_rows(scored: pd.DataFrame, encoder: str, scale: str) -> list[dict]:
+def result_rows(scored: pd.DataFrame, encoder: str, scale: str, stands_for: str | None = None) -> list[dict]:
     """The scores as rows of the results schema: one for every table that prints this encoder's number, else one in the
-    table where it would stand; views other than the test split have their own metric name."""
+    table where it would stand; views other than the test split have their own metric name.
+
+    Args:
+        stands_for: the papers' system in whose place the encoder was run (another training set, say).
+    """
     rows = []
     for item in scored.itertuples():
         task = tasks.get(item.task)
@@ -259,9 +268,11 @@ def result_rows(scored: pd.DataFrame, encoder: str, scale: str) -> list[dict]:
             "data": data,
             "official": official,
             "interval": (item.ci_low, item.ci_high),
+            "model": encoder if stands_for else None,
+            "stand_in": bool(stands_for),
         }
-        for paper, exhibit, benchmark, metric in _places(task, item.view, encoder):
-            name = published.system_name(paper, encoder)
+        for paper, exhibit, benchmark, metric in _places(task, item.view, stands_for or encoder):
+            name = published.system_name(paper, stands_for or encoder)
             rows.append(results.row(paper, exhibit, name, benchmark, metric, item.value, **options))
     return rows
 

@@ -1,4 +1,4 @@
-"""The benchmarks as mteb tasks: negation, its authored miniatures, and general ability.
+"""The benchmarks as mteb tasks: negation, its authored miniatures, samples for sweeps, and general ability.
 
 `get(name)` gives a task that `mteb.evaluate` runs like any of its own; `SUITES` says which belong together. The official
 tasks and their miniatures are the same classes on other corpora: a miniature is called mini everywhere, and is never to
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 NEGATION = {
     "mini": ("SemAntoNegMini", "NevIRMini", "ExcluIRMini", "CannotMini", "M3Mini"),
     "official": ("SemAntoNeg", "NevIR", "ExcluIR", "CannotWMT", "M3Derived"),
+    "sample": ("SemAntoNeg", "NevIRSample", "ExcluIRSample", "CannotWMTSample"),
 }
 GENERAL = {
     "mini": ("STSBMini", "IntentsMini", "TopicsMini", "RetrievalMini"),
     "official": ("STSB",),
+    "sample": ("STSB",),
 }
 SUITES = {data: NEGATION[data] + GENERAL[data] for data in NEGATION}
 # What a suite reads, for whoever plans runs: asking the tasks themselves means importing mteb, which takes seconds.
@@ -27,6 +29,7 @@ CORPORA = {
         "topics_mini", "retrieval_mini",
     ),
     "official": ("semantoneg", "nevir", "excluir", "cannot_wmt", "m3", "stsb"),
+    "sample": ("semantoneg", "nevir", "excluir", "cannot_wmt", "stsb"),
 }  # fmt: skip
 
 

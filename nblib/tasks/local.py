@@ -84,7 +84,7 @@ class LocalTask:
             self.data_loaded = True
 
     def _splits(self) -> list[str]:
-        return list(self.metadata.eval_splits)
+        return list(self.eval_splits)
 
     def rows(self, split: str) -> pd.DataFrame:
         """The items of a split as the task wants them."""

@@ -9,11 +9,25 @@ import pandas as pd
 from datasets import Dataset
 from mteb.abstasks import AbsTask, AbsTaskRetrieval
 from mteb.abstasks.sts import AbsTaskSTS
+from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 
 from nblib import corpora, embeddings, m3, paths, semantoneg
 from nblib.tasks.local import LocalTask, encode, metadata, shared_text_clusters
+
+SAMPLE_PAIRS, SAMPLE_ROWS = 100, 750
+
+
+def _sampled(task: type[AbsTask]) -> TaskMetadata:
+    """The metadata of a task's sample."""
+    return task.metadata.model_copy(update={"name": f"{task.metadata.name}Sample", "eval_splits": ["test"]})
+
+
+def _sample(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The rows of the first ids in a fixed order."""
+    drawn = pd.Series(rows.id.unique()).sample(frac=1, random_state=0).head(most)
+    return rows[rows.id.isin(drawn)].reset_index(drop=True)
 
 
 class PairwiseTask(LocalTask, AbsTask):
@@ -181,6 +195,26 @@ class ExcluIRMini(ExcluIR):
     metadata = metadata("ExcluIRMini", corpus, type="Reranking", main_score="accuracy")
 
 
+class NevIRSample(NevIR):
+    """The first pairs of a fixed draw: what a sweep over many encoders can afford on a CPU."""
+
+    reservation = f"a sample of {SAMPLE_PAIRS} pairs"
+    metadata = _sampled(NevIR)
+
+    def rows(self, split: str) -> pd.DataFrame:
+        return _sample(super().rows(split), SAMPLE_PAIRS)
+
+
+class ExcluIRSample(ExcluIR):
+    """As `NevIRSample`."""
+
+    reservation = f"a sample of {SAMPLE_PAIRS} pairs"
+    metadata = _sampled(ExcluIR)
+
+    def rows(self, split: str) -> pd.DataFrame:
+        return _sample(super().rows(split), SAMPLE_PAIRS)
+
+
 class ExcluIRCorpus(LocalTask, AbsTaskRetrieval):
     """ExcluIR by its official rule, over the whole corpus (`corpus.json`, which is on its authors' drive only).
 
@@ -299,6 +333,16 @@ class CannotMini(CannotWMT):
     metadata = metadata("CannotMini", corpus, type="STS", main_score="spearman")
 
 
+class CannotWMTSample(CannotWMT):
+    """As `NevIRSample`."""
+
+    reservation = f"a sample of {SAMPLE_ROWS} rows"
+    metadata = _sampled(CannotWMT)
+
+    def rows(self, split: str) -> pd.DataFrame:
+        return _sample(super().rows(split), SAMPLE_ROWS)
+
+
 class M3Derived(SimilarityTask):
     """Truong's M3-Counterfactual, rebuilt (see `nblib.m3` for the rule): negated −1, no evidence 0, hedged 1."""
 
@@ -329,5 +373,6 @@ class M3Mini(M3Derived):
 
 
 TASKS = (
-    SemAntoNeg, SemAntoNegMini, NevIR, NevIRMini, ExcluIR, ExcluIRMini, ExcluIRCorpus, CannotWMT, CannotMini, M3Derived, M3Mini,
+    SemAntoNeg, SemAntoNegMini, NevIR, NevIRMini, NevIRSample, ExcluIR, ExcluIRMini, ExcluIRSample, ExcluIRCorpus, CannotWMT,
+    CannotMini, CannotWMTSample, M3Derived, M3Mini,
 )  # fmt: skip

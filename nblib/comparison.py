@@ -1,0 +1,162 @@
+"""Many encoders on one axis: what the trainings of a sweep gained on negation and lost elsewhere (Truong §5.1).
+
+Everything here comes from the per-item predictions and sidecars that notebooks 04 and 07 leave; no model is run.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from nblib import paths, published, results, scores, tasks
+
+# Truong's "Average" of the negation benchmarks, without M3-Counterfactual (rebuilt here, and kept out of averages)
+AVERAGED = ("NevIR", "ExcluIR", "CANNOT")
+SETTINGS = ("base", "recipe", "size", "anchors_used", "method", "loss", "keep", "pooling", "epochs", "seed", "alpha")
+
+
+def settings(run_dir: str | Path, name: str) -> dict:
+    """How an encoder of notebook 04 was trained (its sidecar's `SETTINGS`); for another encoder, only its name as `base`.
+
+    Returns:
+        `SETTINGS`, and `variant`: the name without the seed.
+    """
+    sidecar = paths.resolve(run_dir) / "encoders" / f"{name}.json"
+    if not sidecar.is_file():
+        return {"base": name, "variant": name}
+    about = json.loads(sidecar.read_text(encoding="utf-8"))
+    variant = name.replace(f"-s{about['seed']}", "")
+    return {**{key: about.get(key) for key in SETTINGS}, "variant": variant}
+
+
+def collect(run_dir: str | Path, names: Sequence[str], suite: str) -> pd.DataFrame:
+    """Every encoder's test scores: encoder, variant, `SETTINGS`, task, benchmark, value, ci_low, ci_high (percent), n; for each
+    encoder also the "negation average" over `AVERAGED`.
+
+    Raises:
+        ScoreError: an encoder that notebook 07 has not scored on this suite.
+    """
+    rows = []
+    for name in names:
+        about, values = {"encoder": name, **settings(run_dir, name)}, {}
+        for task in tasks.SUITES[suite]:
+            measured = scores.measure(scores.load_predictions(run_dir, name, task))
+            benchmark = tasks.get(task).benchmark.removesuffix(" (mini)")
+            values[benchmark] = measured["value"]
+            rows.append({**about, "task": task, "benchmark": benchmark, **measured})
+        average = sum(values[benchmark] for benchmark in AVERAGED) / len(AVERAGED)
+        rows.append({**about, "task": "", "benchmark": "negation average", "value": average})
+    return pd.DataFrame(rows)
+
+
+def over_seeds(collected: pd.DataFrame) -> pd.DataFrame:
+    """Variants over their seeds: variant, benchmark, value (the mean), low, high (the extremes), seeds."""
+    grouped = collected.groupby(["variant", "benchmark"], sort=False).value
+    return grouped.agg(value="mean", low="min", high="max", seeds="size").reset_index()
+
+
+def relative(averaged: pd.DataFrame, base: str) -> pd.DataFrame:
+    """The difference of every variant from the base, relative (percent of the base's score; Figure 3): `over_seeds`' columns
+    and `relative`."""
+    reference = averaged[averaged.variant == base].set_index("benchmark").value
+    others = averaged[averaged.variant != base]
+    start = others.benchmark.map(reference)
+    return others.assign(relative=100 * (others.value - start) / start, difference=others.value - start)
+
+
+def wide(averaged: pd.DataFrame) -> pd.DataFrame:
+    """A row per variant, a column per benchmark, "mean (lowest – highest)" where there are several seeds."""
+
+    def cell(row: pd.Series) -> str:
+        return f"{row.value:.1f}" + (f" ({row.low:.1f} – {row.high:.1f})" if row.seeds > 1 else "")
+
+    shown = averaged.assign(cell=averaged.apply(cell, axis=1))
+    return shown.pivot(index="variant", columns="benchmark", values="cell").loc[shown.variant.unique()].reset_index()
+
+
+def printed_averages() -> pd.DataFrame:
+    """What Truong's Table 1 prints: system, negation (the mean of NevIR, ExcluIR and Cannot), sts (MTEB's STS tasks: not STSB
+    alone)."""
+    table = published.load("truong")
+    table = table[table.exhibit == "Table 1"].pivot(index="system", columns="benchmark", values="value")
+    negation = table[["NevIR", "ExcluIR", "Cannot"]].mean(axis=1)
+    return pd.DataFrame({"negation": negation, "sts": table["MTEB-STS"]}).reset_index()
+
+
+def suite_of(run_dir: str | Path, name: str) -> str:
+    """The largest suite all of whose tasks an encoder was scored on: official, sample or mini.
+
+    Raises:
+        ScoreError: none.
+    """
+    folder = scores.folder_of(run_dir, name)
+    for suite in ("official", "sample", "mini"):
+        if all((folder / f"{task}_test.parquet").is_file() for task in tasks.SUITES[suite] if task != "TopicsMini"):
+            return suite
+    raise scores.ScoreError(
+        f"{name} has no complete scores in {folder}. Run notebook 07 with this encoder and run_dir."
+    )
+
+
+# a variant of the sweep → the paper's system and exhibit it stands for
+_STANDS_FOR = {
+    "both": ("HedgeMPNet", "Table 2"),
+    "only-negation": ("Only negation", "Table 2"),
+    "only-hedging": ("Only hedging", "Table 2"),
+}
+_EXHIBITS = {
+    "size": "Figure 2",
+    "both": "Figure 3",
+    "only": "Figure 3",
+    "rule": "Figure 4",
+    "verbal": "Figure 4",
+    "mixed": "Figure 4",
+}
+
+
+def result_rows(averaged: pd.DataFrame, base: str, suite: str, scale: str) -> list[dict]:
+    """The variants as rows of the results schema, stand-ins all: Table 2's systems by benchmark, and the negation average
+    and STSB of what Figures 2 to 4 show. The interval is from the lowest seed to the highest."""
+    rows = []
+    for item in averaged[averaged.variant != base].itertuples():
+        n_seeds = f"{item.seeds} seed{'s' if item.seeds > 1 else ''}"
+        options = {
+            "n": item.seeds, "scale": scale, "data": f"{suite} suite", "official": False, "stand_in": True,
+            "model": f"{base} + {item.variant}, mean of {n_seeds}", "interval": (item.low, item.high),
+        }  # fmt: skip
+        if item.variant in _STANDS_FOR and item.benchmark in ("NevIR", "ExcluIR", "CANNOT"):
+            system, exhibit = _STANDS_FOR[item.variant]
+            benchmark = {"CANNOT": "Cannot"}.get(item.benchmark, item.benchmark)
+            metric = "spearman" if benchmark == "Cannot" else "right_rank"
+            rows.append(results.row("truong", exhibit, system, benchmark, metric, item.value, **options))
+        exhibit = _EXHIBITS.get(item.variant.split("-")[0])
+        if exhibit and item.benchmark in ("negation average", "STSB"):
+            rows.append(
+                results.row("truong", exhibit, "the exhibit", item.benchmark, item.variant, item.value, **options)
+            )
+    return rows
+
+
+def findings(averaged: pd.DataFrame, base: str) -> list[str]:
+    """What the trainings show, in sentences made from their numbers."""
+    table = averaged.pivot(index="variant", columns="benchmark", values="value")
+    start, others = table.loc[base], table.drop(index=base)
+    best = others["negation average"].idxmax()
+    kept = others.STSB.idxmax()
+    told = [
+        f"{base} has a negation average of {start['negation average']:.1f} and STSB {start.STSB:.1f}. Most negation: {best}, "
+        f"{others['negation average'][best]:.1f} with STSB {others.STSB[best]:.1f}; best STSB: {kept}, {others.STSB[kept]:.1f} with a negation "
+        f"average of {others['negation average'][kept]:.1f}."
+    ]
+    parts = [name for name in ("both", "only-negation", "only-hedging") if name in others.index]
+    if len(parts) == 3:
+        spoken = "; ".join(f"{name} {others['negation average'][name]:.1f} / {others.STSB[name]:.1f}" for name in parts)
+        told.append(f"Parts of the data (negation average / STSB): {spoken}.")
+    kinds = [
+        name for name in ("rule-based", "verbal", "absolute", "affixal", "lexical", "mixed") if name in others.index
+    ]
+    if len(kinds) > 1:
+        spoken = "; ".join(f"{name} {others['negation average'][name]:.1f} / {others.STSB[name]:.1f}" for name in kinds)
+        told.append(f"One type of negation or four, at equal size: {spoken}.")
+    return told
