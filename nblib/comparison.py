@@ -106,13 +106,8 @@ _STANDS_FOR = {
     "only-hedging": ("Only hedging", "Table 2"),
 }
 _EXHIBITS = {
-    "size": "Figure 2",
-    "both": "Figure 3",
-    "only": "Figure 3",
-    "rule": "Figure 4",
-    "verbal": "Figure 4",
-    "mixed": "Figure 4",
-}
+    "size": "Figure 2", "both": "Figure 3", "only": "Figure 3", "rule": "Figure 4", "verbal": "Figure 4", "mixed": "Figure 4",
+}  # fmt: skip
 
 
 def result_rows(averaged: pd.DataFrame, base: str, suite: str, scale: str) -> list[dict]:
@@ -141,22 +136,22 @@ def result_rows(averaged: pd.DataFrame, base: str, suite: str, scale: str) -> li
 def findings(averaged: pd.DataFrame, base: str) -> list[str]:
     """What the trainings show, in sentences made from their numbers."""
     table = averaged.pivot(index="variant", columns="benchmark", values="value")
-    start, others = table.loc[base], table.drop(index=base)
-    best = others["negation average"].idxmax()
-    kept = others.STSB.idxmax()
-    told = [
-        f"{base} has a negation average of {start['negation average']:.1f} and STSB {start.STSB:.1f}. Most negation: {best}, "
-        f"{others['negation average'][best]:.1f} with STSB {others.STSB[best]:.1f}; best STSB: {kept}, {others.STSB[kept]:.1f} with a negation "
-        f"average of {others['negation average'][kept]:.1f}."
+    others = table.drop(index=base)
+
+    def spoken(names: Sequence[str]) -> str:
+        told = [f"{name} {table['negation average'][name]:.1f} / {table.STSB[name]:.1f}" for name in names]
+        return "; ".join(told)
+
+    extremes = [base, others["negation average"].idxmax(), others.STSB.idxmax()]
+    sentences = [
+        f"Negation average / STSB of the base, the training with most negation and the one that keeps most of STSB: {spoken(extremes)}."
     ]
     parts = [name for name in ("both", "only-negation", "only-hedging") if name in others.index]
-    if len(parts) == 3:
-        spoken = "; ".join(f"{name} {others['negation average'][name]:.1f} / {others.STSB[name]:.1f}" for name in parts)
-        told.append(f"Parts of the data (negation average / STSB): {spoken}.")
+    if len(parts) > 1:
+        sentences.append(f"Parts of the data: {spoken(parts)}.")
     kinds = [
         name for name in ("rule-based", "verbal", "absolute", "affixal", "lexical", "mixed") if name in others.index
     ]
     if len(kinds) > 1:
-        spoken = "; ".join(f"{name} {others['negation average'][name]:.1f} / {others.STSB[name]:.1f}" for name in kinds)
-        told.append(f"One type of negation or four, at equal size: {spoken}.")
-    return told
+        sentences.append(f"One type of negation or four, at equal size: {spoken(kinds)}.")
+    return sentences

@@ -163,12 +163,16 @@ def save_predictions(table: pd.DataFrame, run_dir: str | Path, encoder: str, nam
 
 
 def load_predictions(run_dir: str | Path, encoder: str, task: str, split: str = "test") -> pd.DataFrame:
-    """Per-item predictions that `score` left.
+    """Per-item predictions that `score` left; those of a sample also out of those of the whole task.
 
     Raises:
         ScoreError: there are none.
     """
-    file = folder_of(run_dir, encoder) / f"{task}_{split}.parquet"
+    folder = folder_of(run_dir, encoder)
+    file, whole = (folder / f"{name}_{split}.parquet" for name in (task, task.removesuffix("Sample")))
+    if whole.is_file() and not file.is_file():
+        table = pd.read_parquet(whole)
+        return table[table.id.isin(tasks.get(task).rows(split).id)].reset_index(drop=True)
     if not file.is_file():
         raise ScoreError(
             f"No predictions at {file}. Make them: python -m nblib.execution 07 out.ipynb -p encoder {encoder} "
