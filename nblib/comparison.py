@@ -144,7 +144,8 @@ def findings(averaged: pd.DataFrame, base: str) -> list[str]:
 
     extremes = [base, others["negation average"].idxmax(), others.STSB.idxmax()]
     sentences = [
-        f"Negation average / STSB of the base, the training with most negation and the one that keeps most of STSB: {spoken(extremes)}."
+        "Negation average / STSB of the base, the training with most negation and the one that keeps most of STSB: "
+        f"{spoken(extremes)}."
     ]
     parts = [name for name in ("both", "only-negation", "only-hedging") if name in others.index]
     if len(parts) > 1:
