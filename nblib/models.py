@@ -8,6 +8,7 @@ network needed, same bytes), else from the hub at the pinned revision.
 import difflib
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import zipfile
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Role = Literal["symmetric", "query", "document"]
 WEIGHTS = "model.safetensors"
+LORA = "adapter_config.json"
 
 
 class ModelError(ValueError):
@@ -106,7 +108,8 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     """Load an encoder in float32.
 
     Args:
-        name: a registered name, a local sentence-transformers folder, an id on the hub, or a name of mteb's registry.
+        name: a registered name, a local folder (of a sentence-transformers model, or of a LoRA: then its base is loaded,
+            too), an id on the hub, or a name of mteb's registry.
         allow_remote_code: let a model of either registry that needs it run code from the hub.
         device: None takes a GPU where there is one.
 
@@ -118,6 +121,8 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     from sentence_transformers.util import is_sentence_transformer_model
 
     folder, spec = paths.resolve(name), registry().get(name)
+    if spec is None and (folder / LORA).is_file():
+        return _with_lora(folder, allow_remote_code, device)
     registered, elsewhere = spec is not None, spec is None and not folder.is_dir()
     if spec is None and folder.is_dir():
         # A folder called like a registered model must not inherit that model's published scores.
@@ -163,6 +168,19 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
             max_length=model.max_seq_length,
         )  # fmt: skip
     return Encoder(spec, model.eval(), fingerprint(model))
+
+
+def _with_lora(folder: Path, allow_remote_code: bool, device: str | None) -> Encoder:
+    """A base with the LoRA that lies in a folder (notebook 04 makes them), under the folder's name."""
+    try:
+        base = load(json.loads((folder / LORA).read_text(encoding="utf-8"))["base_model_name_or_path"],
+                    allow_remote_code=allow_remote_code, device=device)  # fmt: skip
+        base.model.load_adapter(str(folder))
+    except ModelError:
+        raise
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ModelError(f"The LoRA in {folder} can't be put on its base ({type(error).__name__}: {error}).") from error
+    return Encoder(replace(base.spec, name=folder.name, sha256=None), base.model.eval(), fingerprint(base.model))
 
 
 def _from_mteb(name: str, meta: "ModelMeta", allow_remote_code: bool, device: str | None) -> Encoder:

@@ -1,0 +1,84 @@
+"""Many encoders on one axis."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from nblib import comparison, published, results, scores, tasks
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run with two encoders: the base knows nothing, a tuned one (two seeds) all but a part."""
+
+    def leave(name, right):
+        for task in tasks.SUITES["mini"]:
+            rows = pd.DataFrame({"id": [str(k) for k in range(4)], "cluster": range(4)})
+            if tasks.get(task).paper_metric == "spearman":
+                rows = rows.assign(score=[0.0, 1.0, 2.0, 3.0], similarity=[0.0, 1.0, 2.0, 3.0][:: 1 if right else -1])
+            else:
+                rows = rows.assign(correct=[True] * right + [False] * (4 - right))
+            scores.save_predictions(rows, tmp_path, name, task)
+
+    leave("base", 0)
+    for seed, right in [(0, 2), (1, 4)]:
+        leave(f"both-s{seed}", right)
+        about = {"base": "base", "recipe": "both", "seed": seed, "alpha": 1.0}
+        (tmp_path / "encoders").mkdir(exist_ok=True)
+        (tmp_path / "encoders" / f"both-s{seed}.json").write_text(json.dumps(about))
+    return tmp_path
+
+
+def test_seeds_of_a_variant_are_averaged_with_their_extremes(run):
+    collected = comparison.collect(run, ["base", "both-s0", "both-s1"], "mini")
+    both = comparison.over_seeds(collected).query("variant == 'both' and benchmark == 'NevIR'").iloc[0]
+    assert (both.value, both.low, both.high, both.seeds) == (75, 50, 100, 2)
+    assert collected[collected.encoder == "both-s1"].recipe.unique() == ["both"]
+
+
+def test_the_negation_average_is_that_of_three_benchmarks(run):
+    collected = comparison.collect(run, ["both-s0"], "mini").set_index("benchmark").value
+    assert collected["negation average"] == pytest.approx((50 + 50 + 100) / 3)
+
+
+def test_relative_differences_are_percent_of_the_base():
+    averaged = pd.DataFrame({"variant": ["base", "x"], "benchmark": ["NevIR"] * 2, "value": [10.0, 15.0]})
+    (row,) = comparison.relative(averaged, "base").itertuples()
+    assert (row.variant, row.relative, row.difference) == ("x", 50, 5)
+
+
+def test_a_stand_in_never_becomes_a_reproduction(run):
+    averaged = comparison.over_seeds(comparison.collect(run, ["base", "both-s0", "both-s1"], "mini"))
+    table = results.validate(pd.DataFrame(comparison.result_rows(averaged, "base", "mini", "quick")), "here")
+    assert set(table.status) == {"partial"}
+    nevir = table[(table.exhibit == "Table 2") & (table.benchmark == "NevIR")].iloc[0]
+    assert nevir.published == published.value("truong", "Table 2", "HedgeMPNet", "right_rank", "NevIR")
+    assert (nevir.ours, nevir.ci_low, nevir.ci_high) == (75, 50, 100)
+
+
+def test_an_encoder_that_was_not_scored_is_named(tmp_path):
+    with pytest.raises(scores.ScoreError, match="nobody"):
+        comparison.collect(tmp_path, ["nobody"], "mini")
+    with pytest.raises(scores.ScoreError, match="nobody"):
+        comparison.suite_of(tmp_path, "nobody")
+
+
+def test_the_suite_is_the_one_all_of_whose_tasks_are_there(run):
+    assert comparison.suite_of(run, "base") == "mini"
+
+
+def test_the_papers_averages_are_recomputed_without_m3():
+    printed = comparison.printed_averages().set_index("system")
+    assert printed.negation["HedgeMPNet"] == pytest.approx((40.56 + 73.09 + 55.68) / 3)
+
+
+def test_findings_speak_of_the_extremes():
+    values = {"base": (10, 80), "both": (50, 70), "keeping": (30, 79)}
+    averaged = pd.DataFrame([
+        {"variant": variant, "benchmark": benchmark, "value": value}
+        for variant, pair in values.items()
+        for benchmark, value in zip(["negation average", "STSB"], pair, strict=True)
+    ])  # fmt: skip
+    (sentence, *_) = comparison.findings(averaged, "base")
+    assert "both 50.0 / 70.0; keeping 30.0 / 79.0" in sentence
