@@ -314,7 +314,8 @@ class _AfterEpoch(TrainerCallback):
         self.base, self.model, self.evaluate = base, model, evaluate
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.evaluate(interpolate(self.base, self.model, 1.0), round(state.epoch))
+        with torch.random.fork_rng():  # a dev task of mteb's sets the seed, and dropout would draw from there
+            self.evaluate(interpolate(self.base, self.model, 1.0), round(state.epoch))
 
 
 def _claim(folder: Path, settings: Settings, data: Dataset) -> None:
