@@ -267,8 +267,8 @@ def test_looking_after_every_epoch_changes_nothing(toy, full, tmp_path):
     seen = []
 
     def evaluate(model, epoch):
-        seen.append((epoch, {weight.dtype for weight in model.parameters()}, model.encode(TEXTS)))
         assert not model.training, "a copy, not what is being trained"
+        seen.append((epoch, {weight.dtype for weight in model.parameters()}, model.encode(TEXTS)))
         torch.manual_seed(42)  # as each of mteb's tasks does when it is made
 
     model, _ = finetuning.train(toy, made(), tmp_path, evaluate=evaluate)
