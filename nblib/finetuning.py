@@ -11,6 +11,7 @@ import json
 import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -25,6 +26,7 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import Tensor, nn
 from transformers import TrainerCallback
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 
 from nblib import models, paths, provenance
@@ -291,13 +293,13 @@ def train(
         callbacks=watch,
     )
     try:
-        trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)))
+        trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "memory" not in str(error):
             raise
         raise FinetuningError(
             f"Out of memory with {settings.batch_size} anchors a step ({settings.batch_size * len(data.column_names)} texts). "
-            "Lower batch_size, or choose method 'lora'; what was trained is kept and taken up again."
+            f"Lower batch_size, or choose method 'lora', and remove {folder}, whose checkpoints (if any) are of these settings."
         ) from error
     columns = ["step", "epoch", "loss", "learning_rate"]
     logged = pd.DataFrame([entry for entry in trainer.state.log_history if "loss" in entry], columns=columns)
@@ -312,7 +314,8 @@ class _AfterEpoch(TrainerCallback):
         self.base, self.model, self.evaluate = base, model, evaluate
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.evaluate(interpolate(self.base, self.model, 1.0), round(state.epoch))
+        with torch.random.fork_rng():  # a dev task of mteb's sets the seed, and dropout would draw from there
+            self.evaluate(interpolate(self.base, self.model, 1.0), round(state.epoch))
 
 
 def _claim(folder: Path, settings: Settings, data: Dataset) -> None:
@@ -324,12 +327,20 @@ def _claim(folder: Path, settings: Settings, data: Dataset) -> None:
     texts = "\n".join(text for column in data.column_names for text in data[column])
     mine = {**asdict(settings), "examples": len(data), "texts": hashlib.sha256(texts.encode()).hexdigest()}
     file = folder / "training.json"
-    if file.is_file() and json.loads(file.read_text(encoding="utf-8")) != mine:
+    if file.is_file() and _last_checkpoint(folder) and json.loads(file.read_text(encoding="utf-8")) != mine:
         raise FinetuningError(
             f"{folder} holds the checkpoints of another training. Remove the folder, or give this training another name."
         )
     with paths.write_atomically(file) as draft:
         draft.write_text(json.dumps(mine, indent=2) + "\n", encoding="utf-8")
+
+
+def _last_checkpoint(folder: Path) -> str | None:
+    """The last checkpoint to go on from; one that a kill left half-written (its state is written last) is removed."""
+    for checkpoint in folder.glob("checkpoint-*"):
+        if not (checkpoint / TRAINER_STATE_NAME).is_file():
+            shutil.rmtree(checkpoint)
+    return get_last_checkpoint(str(folder))
 
 
 def forget(checkpoints: str | Path) -> None:
@@ -380,9 +391,9 @@ def save(model: SentenceTransformer, folder: str | Path, card: str, **about: Any
         about: for the sidecar.
     """
     target = paths.resolve(folder)
-    draft = paths.writable_folder(target.with_name(f".{target.name}.saving"))
-    model.save_pretrained(str(draft), create_model_card=False)
-    return _in_place(draft, target, card, about)
+    with _drafted(target) as draft:
+        model.save_pretrained(str(draft), create_model_card=False)
+        return _in_place(draft, target, card, about)
 
 
 def save_adapter(model: SentenceTransformer, folder: str | Path, card: str, alpha: float = 1.0, **about: Any) -> Path:
@@ -395,14 +406,25 @@ def save_adapter(model: SentenceTransformer, folder: str | Path, card: str, alph
     if not getattr(transformer, "peft_config", None):
         raise FinetuningError("There is no LoRA in this model. Train with method 'lora'.")
     target = paths.resolve(folder)
-    draft = paths.writable_folder(target.with_name(f".{target.name}.saving"))
-    transformer.save_pretrained(str(draft))
-    file = draft / "adapter_config.json"
-    config = json.loads(file.read_text(encoding="utf-8"))
-    config["lora_alpha"] *= alpha
-    config["base_model_name_or_path"] = about.get("base", config.get("base_model_name_or_path"))
-    file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    return _in_place(draft, target, card, about)
+    with _drafted(target) as draft:
+        transformer.save_pretrained(str(draft))
+        file = draft / "adapter_config.json"
+        config = json.loads(file.read_text(encoding="utf-8"))
+        config["lora_alpha"] *= alpha
+        config["base_model_name_or_path"] = about.get("base", config.get("base_model_name_or_path"))
+        file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        return _in_place(draft, target, card, about)
+
+
+@contextmanager
+def _drafted(target: Path) -> Iterator[Path]:
+    """An empty folder beside the target to write into, gone afterwards."""
+    draft = target.with_name(f".{target.name}.saving")
+    shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
+    try:
+        yield paths.writable_folder(draft)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _in_place(draft: Path, target: Path, card: str, about: dict[str, Any]) -> Path:

@@ -82,8 +82,10 @@ def split(anchors: pd.DataFrame, dev: int = 100, seed: int = 0) -> pd.DataFrame:
     """
     apart = anchors.id.isin(held_out())
     rest = anchors[~apart].sample(frac=1, random_state=seed)
-    if dev >= len(rest):
-        raise TripleError(f"{dev} dev anchors leave none of {len(rest)} to train on. Choose a smaller dev.")
+    if not 0 <= dev < len(rest):
+        raise TripleError(
+            f"{dev} dev anchors can't be taken of {len(rest)} with some left to train on. Choose another dev."
+        )
     parts = {"train": rest[dev:], "dev": rest[:dev], "held out": anchors[apart]}
     return pd.concat([part.assign(split=name) for name, part in parts.items()], ignore_index=True)
 
@@ -144,7 +146,8 @@ def training_set(anchors: pd.DataFrame, recipe: str, size: int = 0, seed: int = 
     recipe "NevIR" (Weller §6), of the training pairs at hand all but the last `NEVIR_DEV`."""
     if recipe == "NevIR":
         pairs = corpora.load("nevir", "train_sample")
-        return nevir(pairs.head(size or len(pairs) - NEVIR_DEV))
+        train = pairs.head(len(pairs) - NEVIR_DEV)
+        return nevir(subset(train, size or len(train)))
     train = anchors[anchors.split == "train"]
     return build(subset(train, size or len(train)), recipe, seed)
 
