@@ -25,6 +25,7 @@ EXECUTE = f"{sys.executable} -m nblib.execution"
 
 
 wildcard_constraints:
+    home=f"{RUN}|{RUN}/sweep",
     encoder="|".join(map(re.escape, {*ENCODERS, *SCORED})),
     tuned="|".join(map(re.escape, TUNED)) or "none",
     training="|".join(map(re.escape, TRAININGS)) or "none",
@@ -130,37 +131,42 @@ rule triples:
         "{EXECUTE} 03 {log} -y {params.json:q}"
 
 
+def home(training):
+    """Where a training's outputs go: those of the sweep apart, so that the figures of record aren't buried under them."""
+    return RUN if training in config.get("trainings", {}) else f"{RUN}/sweep"
+
+
 rule encoder_training:
     input:
         notebook("04_encoder_training"),
         anchors=f"{RUN}/triples/anchors.parquet",
     params:
         json=lambda wildcards, input: parameters(
-            "encoder_training", name=wildcards.training, anchors=input.anchors, **TRAININGS[wildcards.training]
+            "encoder_training", run_dir=wildcards.home, name=wildcards.training, anchors=input.anchors, **TRAININGS[wildcards.training]
         ),
         entries=lambda wildcards: registered(TRAININGS[wildcards.training]["base"]),
     output:
-        expand(f"{RUN}/encoders/{{{{training}}}}{{part}}", part=["/model.safetensors", "/README.md", ".json"]),
-        multiext(f"{RUN}/results/04_{{training}}.csv", "", ".json"),
-        expand(f"{RUN}/figures/fig_04_{{name}}_{{{{training}}}}.{{kind}}", name=["training", "alpha"], kind=["svg", "png", "csv"]),
-        expand(f"{RUN}/figures/tab_04_{{name}}_{{{{training}}}}.{{kind}}", name=["dev", "figure1"], kind=["csv", "html", "tex"]),
+        expand("{{home}}/encoders/{{training}}{part}", part=["/model.safetensors", "/README.md", ".json"]),
+        multiext("{home}/results/04_{training}.csv", "", ".json"),
+        expand("{{home}}/figures/fig_04_{name}_{{training}}.{kind}", name=["training", "alpha"], kind=["svg", "png", "csv"]),
+        expand("{{home}}/figures/tab_04_{name}_{{training}}.{kind}", name=["dev", "figure1"], kind=["csv", "html", "tex"]),
     log:
-        f"{RUN}/notebooks/04_encoder_training/{{training}}.ipynb",
+        "{home}/notebooks/04_encoder_training/{training}.ipynb",
     resources:
         gpu=GPU,
     shell:
         "{EXECUTE} 04 {log} -y {params.json:q}"
 
 
-def benchmark_outputs(encoder):
+def benchmark_outputs(encoder, home=RUN):
     """What notebook 07 leaves for an encoder."""
     return [
-        f"{RUN}/results/07_{encoder}.csv",
-        f"{RUN}/results/07_{encoder}.csv.json",
-        f"{RUN}/scores/{encoder}/encoder.json",
-        f"{RUN}/scores/{encoder}/NegationProfile_test.parquet",
-        *(f"{RUN}/figures/fig_07_{name}_{encoder}.{kind}" for name in ("profile", "benchmarks") for kind in ("svg", "png", "csv")),
-        *(f"{RUN}/figures/tab_07_{name}_{encoder}.{kind}" for name in ("profile", "scores", "cures") for kind in ("csv", "html", "tex")),
+        f"{home}/results/07_{encoder}.csv",
+        f"{home}/results/07_{encoder}.csv.json",
+        f"{home}/scores/{encoder}/encoder.json",
+        f"{home}/scores/{encoder}/NegationProfile_test.parquet",
+        *(f"{home}/figures/fig_07_{name}_{encoder}.{kind}" for name in ("profile", "benchmarks") for kind in ("svg", "png", "csv")),
+        *(f"{home}/figures/tab_07_{name}_{encoder}.{kind}" for name in ("profile", "scores", "cures") for kind in ("csv", "html", "tex")),
     ]
 
 
@@ -189,40 +195,44 @@ rule tuned_benchmarks:
     input:
         notebook("07_encoder_benchmarks"),
         lambda wildcards: benchmark_files(sweeps.benchmarks(config, TUNED[wildcards.tuned])),
-        lambda wildcards: f"{RUN}/encoders/{TUNED[wildcards.tuned]}.json",
+        lambda wildcards: f"{wildcards.home}/encoders/{TUNED[wildcards.tuned]}.json",
     params:
         json=lambda wildcards: parameters(
-            encoder=f"{RUN}/encoders/{wildcards.tuned}", dev_splits=False, examples=0,
+            run_dir=wildcards.home, encoder=f"{wildcards.home}/encoders/{wildcards.tuned}", dev_splits=False, examples=0,
             benchmarks=sweeps.benchmarks(config, TUNED[wildcards.tuned]),
-            system=TRAININGS[TUNED[wildcards.tuned]].get("system", "none") if wildcards.tuned in TRAININGS else "none",
+            system=TRAININGS[TUNED[wildcards.tuned]].get("system", "none"),
         ),
         entries=lambda wildcards: registered(*read_by_07(sweeps.benchmarks(config, TUNED[wildcards.tuned]))),
     output:
-        benchmark_outputs("{tuned}"),
+        benchmark_outputs("{tuned}", "{home}"),
     log:
-        f"{RUN}/notebooks/07_encoder_benchmarks/{{tuned}}.ipynb",
+        "{home}/notebooks/07_encoder_benchmarks/{tuned}.ipynb",
     resources:
         gpu=GPU,
     shell:
         "{EXECUTE} 07 {log} -y {params.json:q}"
 
 
-SWEEP = [name for name in TUNED if TUNED[name] not in config.get("trainings", {})]
+def scored_outputs():
+    """What notebook 07 leaves of every encoder: the plain ones and the tuned."""
+    plain = [output for encoder in SCORED for output in benchmark_outputs(encoder)]
+    return plain + [output for tuned, training in TUNED.items() for output in benchmark_outputs(tuned, home(training))]
 
 
 rule encoder_comparison:
     input:
         notebook("08_encoder_comparison"),
-        [output for encoder in [config["sweep_base"], *TUNED] for output in benchmark_outputs(encoder)],
+        scored_outputs(),
     params:
         json=lambda wildcards: parameters(
-            base=config["sweep_base"], trainings=SWEEP, suite=config["sweep"]["common"]["score"],
-            singles=[*config["trainings"]],
+            base=config["sweep"]["common"]["base"], suite=config["sweep"]["common"]["score"], sweep_dir=f"{RUN}/sweep",
+            trainings=[tuned for tuned, training in TUNED.items() if home(training) != RUN],
+            singles=[*SCORED, *(tuned for tuned, training in TUNED.items() if home(training) == RUN)],
         ),
     output:
         multiext(f"{RUN}/results/08_comparison.csv", "", ".json"),
         expand(f"{RUN}/figures/fig_08_{{name}}.{{kind}}", name=["size", "parts", "diversity", "frontier"], kind=["svg", "png", "csv"]),
-        expand(f"{RUN}/figures/tab_08_{{name}}.{{kind}}", name=["trainings", "changes"], kind=["csv", "html", "tex"]),
+        expand(f"{RUN}/figures/tab_08_{{name}}.{{kind}}", name=["trainings", "changes", "singles"], kind=["csv", "html", "tex"]),
     log:
         f"{RUN}/notebooks/08_encoder_comparison.ipynb",
     shell:
@@ -237,7 +247,8 @@ rule results:
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),
         rules.triples.output,
-        [output for encoder in [*SCORED, *TUNED] for output in benchmark_outputs(encoder)],
+        scored_outputs(),
+        rules.encoder_comparison.output if "sweep" in config else [],
     params:
         json=lambda wildcards: parameters(),
     output:
@@ -257,7 +268,8 @@ rule report:
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),
         rules.triples.output,
-        [output for encoder in [*SCORED, *TUNED] for output in benchmark_outputs(encoder)],
+        scored_outputs(),
+        rules.encoder_comparison.output if "sweep" in config else [],
     output:
         f"{RUN}/report/index.html",
     shell:

@@ -16,6 +16,18 @@ AVERAGED = ("NevIR", "ExcluIR", "CANNOT")
 SETTINGS = ("base", "recipe", "size", "anchors_used", "method", "loss", "keep", "pooling", "epochs", "seed", "alpha")
 
 
+def changes(run_dir: str | Path, base: str, sweep_dir: str | Path, names: Sequence[str], suite: str) -> pd.DataFrame:
+    """Every encoder of the sweep beside the base on the same items: task, encoder, and `scores.compare`'s columns."""
+    rows = [
+        {"task": task, "encoder": name, **scores.compare(
+            scores.load_predictions(run_dir, base, task), scores.load_predictions(sweep_dir, name, task)
+        )}
+        for name in names
+        for task in tasks.SUITES[suite]
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=scores.CHANGES)
+
+
 def settings(run_dir: str | Path, name: str) -> dict:
     """How an encoder of notebook 04 was trained (its sidecar's `SETTINGS`); for another encoder, only its name as `base`.
 
@@ -92,7 +104,7 @@ def suite_of(run_dir: str | Path, name: str) -> str:
     """
     folder = scores.folder_of(run_dir, name)
     for suite in ("official", "sample", "mini"):
-        if all((folder / f"{task}_test.parquet").is_file() for task in tasks.SUITES[suite] if task != "TopicsMini"):
+        if all((folder / f"{task}_test.parquet").is_file() for task in tasks.SUITES[suite]):
             return suite
     raise scores.ScoreError(
         f"{name} has no complete scores in {folder}. Run notebook 07 with this encoder and run_dir."

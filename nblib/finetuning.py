@@ -176,15 +176,20 @@ class KeepingLoss(nn.Module):
     """
 
     def __init__(
-        self, model: SentenceTransformer, contrastive: nn.Module, base: SentenceTransformer, keep: float
+        self,
+        model: SentenceTransformer,
+        contrastive: nn.Module,
+        base: SentenceTransformer,
+        keep: float,
+        bf16: bool = False,
     ) -> None:
         super().__init__()
-        self.model, self.contrastive, self.keep = model, contrastive, keep
+        self.model, self.contrastive, self.keep, self.bf16 = model, contrastive, keep, bf16
         self.frozen = [base.eval().requires_grad_(False)]  # in a list: no part of what is trained, moved or saved
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor) -> dict[str, Tensor]:
         features = list(sentence_features)
-        with torch.no_grad():
+        with torch.no_grad(), torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.bf16):
             before = _cosines(embed_columns(self.frozen[0], [dict(column) for column in features[:2]]))
         embeddings = embed_columns(self.model, features)
         moved = (_cosines(embeddings[:2]) - before).square().mean()
@@ -202,14 +207,16 @@ def _cosines(columns: list[Tensor]) -> Tensor:
     return units @ units.T
 
 
-def make_loss(model: SentenceTransformer, base: SentenceTransformer, loss: Loss, keep: float = 0.0) -> nn.Module:
+def make_loss(
+    model: SentenceTransformer, base: SentenceTransformer, loss: Loss, keep: float = 0.0, bf16: bool = False
+) -> nn.Module:
     """The loss of that name (see `Settings`), with what keeps the base's similarities where that is asked for."""
     if loss == "explicit":
         contrastive: nn.Module = ExplicitNegativesLoss(model)
     else:
         weighting = {} if loss == "in-batch" else {"hardness_mode": "hard_negatives", "hardness_strength": HARDNESS}
         contrastive = MultipleNegativesRankingLoss(model, scale=SCALE, **weighting)
-    return KeepingLoss(model, contrastive, base, keep) if keep else contrastive
+    return KeepingLoss(model, contrastive, base, keep, bf16) if keep else contrastive
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -289,7 +296,7 @@ def train(
         model=model,
         args=arguments,
         train_dataset=data,
-        loss=make_loss(model, base, settings.loss, settings.keep),
+        loss=make_loss(model, base, settings.loss, settings.keep, settings.bf16),
         callbacks=watch,
     )
     try:

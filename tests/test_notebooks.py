@@ -54,7 +54,8 @@ def test_its_one_parameters_cell_has_typed_commented_literals(notebook):
 def test_it_is_short_and_has_no_logic_of_its_own(notebook):
     cells = code(notebook)
     assert len(cells) <= 30
-    long = [cell.source for cell in cells if sum(bool(line.strip()) for line in cell.source.splitlines()) > 15]
+    logic = [cell for cell in cells if cell not in parameters(notebook)]  # of parameters there are as many as it takes
+    long = [cell.source for cell in logic if sum(bool(line.strip()) for line in cell.source.splitlines()) > 15]
     assert not long, long
     whole = "\n".join(cell.source for cell in cells)
     assert not [node for node in ast.walk(ast.parse(whole)) if isinstance(node, ast.ClassDef | ast.FunctionDef)]
