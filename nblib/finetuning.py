@@ -476,6 +476,8 @@ Representations*, with other data and another recipe), then interpolated with it
 |---|---|
 {listed}
 
+**Provenance.** {provenance.line()}; more in the `.json` beside the folder.
+
 **Use.** `SentenceTransformer(folder)`. **Limits.** English; one voice of training data; similarities are lower than the
 base's for anything negated, so thresholds tuned for the base need tuning anew.
 """

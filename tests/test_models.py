@@ -8,8 +8,9 @@ import zipfile
 from dataclasses import replace
 
 import pytest
+import torch
 
-from nblib import models, paths
+from nblib import finetuning, models, paths
 from nblib.models import ModelError, ModelSpec
 
 
@@ -247,3 +248,32 @@ def test_registry_entries_are_pinned_and_complete():
 def test_e5_gets_its_prefixes(name):
     spec = models.registry()[name]
     assert [spec.prompt(role) for role in ("symmetric", "query", "document")] == ["query: ", "query: ", "passage: "]
+
+
+@pytest.fixture
+def lora(copy_of_tiny, tmp_path):
+    """The folder of a LoRA, as notebook 04 leaves it, for a copy of the tiny model."""
+    base = copy_of_tiny("base")
+    model = finetuning.add_lora(models.load(str(base), device="cpu").model, rank=2, seed=0)
+    for name, weights in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.constant_(weights, 0.1)  # an untrained LoRA changes nothing
+    return finetuning.save_adapter(model, tmp_path / "tuned", "card", base=str(base))
+
+
+def test_the_folder_of_a_lora_is_an_encoder_on_its_base(lora, copy_of_tiny):
+    base, tuned = models.load(str(lora.with_name("base")), device="cpu"), models.load(str(lora), device="cpu")
+    assert (tuned.name, tuned.spec.max_length) == ("tuned", base.spec.max_length)
+    assert tuned.fingerprint != base.fingerprint
+    assert abs(tuned.model.encode("the red door") - base.model.encode("the red door")).max() > 1e-3
+
+
+def test_a_lora_on_another_base_is_refused(lora):
+    settings = lora / models.LORA
+    config = json.loads(settings.read_text())
+    settings.write_text(json.dumps({**config, "base_model_name_or_path": str(lora.with_name("nowhere"))}))
+    with pytest.raises(ModelError, match="nowhere"):
+        models.load(str(lora))
+    settings.write_text(json.dumps({**config, "r": 3}))
+    with pytest.raises(ModelError, match=r"The LoRA in .*tuned can't be put on its base"):
+        models.load(str(lora))

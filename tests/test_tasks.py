@@ -76,6 +76,40 @@ def test_suites_know_what_they_read():
         assert [tasks.get(name).corpus for name in names] == list(tasks.CORPORA[data])
 
 
+@pytest.mark.official
+@pytest.mark.parametrize(
+    ("name", "rows", "ids"), [("NevIRSample", 200, 100), ("ExcluIRSample", 100, 100), ("CannotWMTSample", 750, 750)]
+)
+def test_a_sample_is_a_fixed_part_of_its_task(name, rows, ids):
+    sample, whole = (tasks.get(task).rows("test") for task in (name, name.removesuffix("Sample")))
+    assert (len(sample), sample.id.nunique()) == (rows, ids)
+    assert sample.equals(tasks.get(name).rows("test"))
+    assert set(sample.id) < set(whole.id)
+    assert "sample" in tasks.get(name).reservation
+
+
+@pytest.mark.official
+def test_a_samples_predictions_are_found_in_the_whole_tasks(tmp_path):
+    ids = tasks.get("NevIR").rows("test").id.unique()
+    scores.save_predictions(pd.DataFrame({"id": ids, "cluster": ids, "correct": True}), tmp_path, "base", "NevIR")
+    assert len(scores.load_predictions(tmp_path, "base", "NevIRSample")) == 100
+
+
+def test_dev_splits_are_left_out_where_they_are_not_wanted(tmp_path, tiny_encoder):
+    scored = scores.score(tiny_encoder, ["STSBMini"], tmp_path, dev_splits=False)
+    assert set(scored.predictions) == {("STSBMini", "test")}
+
+
+def test_a_stand_in_is_never_reproduced():
+    scored = pd.DataFrame([{
+        "task": "NevIR", "view": "test", "benchmark": "NevIR", "metric": "right rank", "value": 40.0, "ci_low": 38.0,
+        "ci_high": 42.0, "n": 1383, "clusters": 9, "official": True, "data": "nevir test", "seconds": 1.0,
+    }])  # fmt: skip
+    rows = scores.result_rows(scored, "mine", "official", stands_for="HedgeMPNet")
+    assert {row["status"] for row in rows} == {"partial"}
+    assert {(row["exhibit"], row["published"], row["model"]) for row in rows} >= {("Table 1", 40.56, "mine")}
+
+
 def test_an_unknown_task_is_named():
     with pytest.raises(ValueError, match=r"No task called 'NevirMini'.*NevIRMini"):
         tasks.get("NevirMini")
