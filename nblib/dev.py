@@ -1,7 +1,8 @@
 """Dev scores: what recipes and hyperparameters are chosen on, so that no test set is touched before the end.
 
 On the official scale: samples of STSB dev and of CANNOT-WMT's eval split, the 50 training pairs of NevIR at hand, the authored
-miniatures and the dev anchors. In quick, where the miniatures are the test sets: STS mini's dev split and the dev anchors.
+miniatures and the dev anchors; for fine-tuning on NevIR (twenty epochs, each looked at) a part of these. In quick, where the
+miniatures are the test sets: STS mini's dev split and the dev anchors.
 """
 
 from dataclasses import replace
@@ -27,6 +28,11 @@ SETS = {
         "NevIR mini": ("NevIRMini", "test", None),
         "ExcluIR mini": ("ExcluIRMini", "test", None),
         "SemAntoNeg mini": ("SemAntoNegMini", "test", None),
+    },
+    "nevir": {
+        "STSB dev": ("STSB", "dev", 750),
+        "NevIR train sample": ("NevIR", "train_sample", None),
+        "NevIR mini": ("NevIRMini", "test", None),
     },
 }
 ANCHORS = "dev anchors"
