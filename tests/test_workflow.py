@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from nblib import paths, results
+from nblib import paths, results, sweeps
 
 SMOKE = paths.PROJECT_ROOT / "tests" / "smoke.yaml"
 RUN = paths.PROJECT_ROOT / "runs" / "smoke"
@@ -74,7 +74,18 @@ def test_a_changed_parameter_reruns_only_what_depends_on_it(study, tmp_path):
     changed.write_text(yaml.safe_dump(config))
     jobs = planned(snakemake("--configfile", changed, "-n"))
     # notebook 07 measures the adapter as a cure; the diagnosis has nothing to do with it
-    assert set(jobs) == {"negation_adapter", "encoder_benchmarks", "results", "report", "all"}
+    assert set(jobs) == {"negation_adapter", "encoder_benchmarks", "encoder_comparison", "results", "report", "all"}
+
+
+@pytest.mark.notebooks
+def test_a_changed_training_reruns_it_and_what_it_cures(study, tmp_path):
+    config = yaml.safe_load(SMOKE.read_text())
+    config["trainings"]["hedge-minilm"]["epochs"] = 2
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(yaml.safe_dump(config))
+    jobs = planned(snakemake("--configfile", changed, "-n"))
+    assert jobs["encoder_training"] == jobs["tuned_benchmarks"] == jobs["encoder_benchmarks"] == 1
+    assert not {"triples", "diagnosis", "negation_adapter"} & set(jobs)
 
 
 @pytest.mark.notebooks
@@ -101,6 +112,8 @@ def test_every_scale_can_be_planned(scale):
     config = yaml.safe_load((paths.CONFIG / f"{scale}.yaml").read_text())
     assert config["scale"] == scale
     assert jobs["negation_adapter"] == len(config["adapter_encoders"])
+    assert jobs["encoder_training"] == len(sweeps.trainings(config))
+    assert jobs["tuned_benchmarks"] == len(sweeps.scored(config))
 
 
 def test_an_unknown_scale_is_a_clear_error():
