@@ -23,6 +23,7 @@ THRESHOLD = 60  # characters; "equivalent to 10 words" (§3.1.3)
 NEVIR_DEV = 10  # of the 50 training pairs at hand, to choose on
 RECIPES = ("both", "only negation", "only hedging", *NEGATIONS, "mixed", "rule-based", "NevIR")
 COLUMNS = ["id", "anchor", "positive", "negative", "hedge", "negation"]
+_SHORT_NOT = ("n't", "n’t")
 _AUXILIARIES = {"do", "be", "have", "will", "would", "can", "could", "the", "a", "an", "any"}
 
 
@@ -198,19 +199,20 @@ def check(triples: pd.DataFrame) -> pd.DataFrame:
 def ways(anchors: Sequence[str], variants: Sequence[str]) -> list[str]:
     """For each pair, the way it negates (or hedges): the lemmas that the edit adds to the anchor, auxiliaries aside; "" where
     it adds none. "doesn't work" and "did not sink" are one way, "not"; "unwilling to sink" and "kept afloat" are others."""
-    found = []
-    for anchor, variant in zip(negator.parse_all(anchors), negator.parse_all(variants), strict=True):
-        old, new = _lemmas(anchor), _lemmas(variant)
-        steps = difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes()
-        added = [word for kind, _, _, start, end in steps if kind in ("insert", "replace") for word in new[start:end]]
-        found.append(" ".join(word for word in added if word not in {*old, *_AUXILIARIES}))
-    return found
+    distinct = list(dict.fromkeys([*anchors, *variants]))
+    lemmas = dict(zip(distinct, map(_lemmas, negator.tag_all(distinct)), strict=True))
+    return [_added(lemmas[anchor], lemmas[variant]) for anchor, variant in zip(anchors, variants, strict=True)]
+
+
+def _added(old: list[str], new: list[str]) -> str:
+    steps = difflib.SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes()
+    added = [word for kind, _, _, start, end in steps if kind in ("insert", "replace") for word in new[start:end]]
+    return " ".join(word for word in added if word not in {*old, *_AUXILIARIES})
 
 
 def _lemmas(text: Doc) -> list[str]:
-    words = [token for token in text if token.is_alpha or token.lower_ in ("n't", "n’t")]
-    return ["not" if token.lower_.startswith("n") and token.lower_.endswith("t") and not token.is_alpha
-            else token.lemma_.lower() for token in words]  # fmt: skip
+    words = [token for token in text if token.is_alpha or token.lower_ in _SHORT_NOT]
+    return ["not" if token.lower_ in _SHORT_NOT else token.lemma_.lower() for token in words]
 
 
 def diversity(anchors: pd.DataFrame, variants: Sequence[str], draws: int = 1000) -> pd.DataFrame:
@@ -221,9 +223,10 @@ def diversity(anchors: pd.DataFrame, variants: Sequence[str], draws: int = 1000)
         pairs, on average: comparable between unequal n), entropy (bits, of the ways), commonest, share (percent).
     """
     rows = []
+    long = anchors.melt("anchor", variants, "variant", "text").dropna()
+    long["way"] = ways(long.anchor, long.text)
     for variant in variants:
-        part = anchors.dropna(subset=[variant])
-        found = pd.Series(ways(part.anchor, part[variant]))
+        found = long.way[long.variant == variant]
         counts = found[found != ""].value_counts()
         share = counts / counts.sum()
         expected = (1 - (1 - share) ** min(draws, int(counts.sum()))).sum()
