@@ -164,9 +164,7 @@ def findings(averaged: pd.DataFrame, base: str) -> list[str]:
     parts = [name for name in ("both", "only-negation", "only-hedging") if name in others.index]
     if len(parts) > 1:
         sentences.append(f"Parts of the data: {spoken(parts)}.")
-    kinds = [
-        name for name in ("rule-based", "verbal", "absolute", "affixal", "lexical", "mixed") if name in others.index
-    ]
+    kinds = [name for name in AT_EQUAL_SIZE if name in others.index]
     if len(kinds) > 1:
         sentences.append(
             f"One type of negation or four, at equal size (only hedging: the verbal type): {spoken(kinds)}."
