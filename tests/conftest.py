@@ -1,11 +1,14 @@
 """What all tests share: a cache of their own, the official data only where asked for, and a tiny encoder made on the spot."""
 
+import copy
 import os
 import string
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from encoders import toy_triples
 
 from nblib import models
 
@@ -112,3 +115,30 @@ def tiny_encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny_encoder(tiny_encoder_folder: Path) -> models.Encoder:
     """The tiny model, loaded."""
     return models.load(str(tiny_encoder_folder), device="cpu")
+
+
+@pytest.fixture(scope="session")
+def toy(tiny_encoder_folder):
+    """A training of 12 steps: three epochs of two passes over six anchors, four at a time."""
+    from nblib.finetuning import Settings
+
+    return Settings(str(tiny_encoder_folder), learning_rate=1e-2, epochs=3, batch_size=4, bf16=False, rank=4)
+
+
+@pytest.fixture(scope="session")
+def full(toy, tmp_path_factory):
+    from nblib import finetuning
+
+    return finetuning.train(toy, toy_triples(), tmp_path_factory.mktemp("full"), checkpoint_steps=100)
+
+
+@pytest.fixture(scope="session")
+def lora(toy, tmp_path_factory):
+    from nblib import finetuning
+
+    return finetuning.train(replace(toy, method="lora"), toy_triples(), tmp_path_factory.mktemp("lora"))[0]
+
+
+@pytest.fixture
+def base(tiny_encoder):
+    return copy.deepcopy(tiny_encoder.model)

@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
+from nblib import triples
 from nblib.models import Encoder, ModelSpec, fingerprint
+from nblib.negation_profile import HEDGES, NEGATIONS
 
 WORDS = ["the", "a", "not", "is", "boat", "red", "blue", "and", "night", "day"]
 
@@ -49,3 +52,13 @@ def written(vectors: dict[str, list[float]], **spec: object) -> Encoder:
     """An encoder that gives each text the vector written for it."""
     digest = str(hash(repr(sorted(vectors.items())) + repr(spec)))
     return Encoder(ModelSpec(**{"name": "written", **spec}), _Written(vectors), digest)
+
+
+def toy_triples(n: int = 6) -> pd.DataFrame:
+    """Triples of n anchors, each with two hedges and four negations."""
+    rows = [{"id": f"t-{k}", "anchor": f"the dog {k} is in the {'red ' * (k % 3)}house"} for k in range(n)]
+    for row in rows:
+        row |= {name: f"{row['anchor']} {name} not" for name in NEGATIONS} | {
+            name: f"{name}, {row['anchor']}" for name in HEDGES
+        }
+    return triples.build(pd.DataFrame(rows))

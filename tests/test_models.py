@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from nblib import finetuning, models, paths
+from nblib import models, paths, tuned
 from nblib.models import ModelError, ModelSpec
 
 
@@ -254,11 +254,11 @@ def test_e5_gets_its_prefixes(name):
 def lora(copy_of_tiny, tmp_path):
     """The folder of a LoRA, as notebook 04 leaves it, for a copy of the tiny model."""
     base = copy_of_tiny("base")
-    model = finetuning.add_lora(models.load(str(base), device="cpu").model, rank=2, seed=0)
+    model = tuned.add_lora(models.load(str(base), device="cpu").model, rank=2, seed=0)
     for name, weights in model.named_parameters():
         if "lora_B" in name:
             torch.nn.init.constant_(weights, 0.1)  # an untrained LoRA changes nothing
-    return finetuning.save_adapter(model, tmp_path / "tuned", "card", base=str(base))
+    return tuned.save_adapter(model, tmp_path / "tuned", "card", base=str(base))
 
 
 def test_the_folder_of_a_lora_is_an_encoder_on_its_base(lora, copy_of_tiny):

@@ -1,0 +1,168 @@
+"""What fine-tuning starts from and what it leaves: bases made ready, LoRAs, weights between two encoders, folders.
+
+`interpolate` goes part of the way from the base to the tuned weights, `compress` keeps a full training's change as a LoRA, `save`
+leaves a folder that plain `SentenceTransformer(folder)` loads.
+"""
+
+import copy
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+from torch import Tensor, nn
+
+from nblib import paths, provenance
+
+
+class FinetuningError(ValueError):
+    """A training that can't be run or taken up again, or encoders that don't belong together."""
+
+
+def prepare(model: SentenceTransformer, pooling: str = "base") -> SentenceTransformer:
+    """A base as it is trained from, with its pooling set.
+
+    Raises:
+        FinetuningError: the base is no transformer that sentence-transformers can train.
+    """
+    if not isinstance(model, SentenceTransformer) or not hasattr(model[0], "auto_model"):
+        raise FinetuningError(
+            "The base is no text encoder with trainable transformer weights. Give a sentence-transformers model."
+        )
+    if pooling != "base":
+        place = next((place for place, module in enumerate(model) if isinstance(module, Pooling)), None)
+        if place is None:
+            raise FinetuningError("The base has no pooling to change. Set pooling to 'base'.")
+        model[place] = Pooling(model.get_embedding_dimension(), pooling_mode=pooling)
+    return model
+
+
+def add_lora(model: SentenceTransformer, rank: int, seed: int) -> SentenceTransformer:
+    """The model with a LoRA on every linear layer of the transformer's blocks; only that will be trained."""
+    from peft import LoraConfig
+
+    torch.manual_seed(seed)  # of the adapter's first weights
+    linear = {name.rsplit(".", 1)[-1] for name, layer in _blocks(model) if isinstance(layer, nn.Linear)}
+    model.add_adapter(LoraConfig(
+        r=rank, lora_alpha=2 * rank, target_modules=sorted(linear), exclude_modules=r".*pooler.*",
+    ))  # fmt: skip
+    return model
+
+
+def _blocks(model: SentenceTransformer) -> Iterator[tuple[str, nn.Module]]:
+    return ((name, layer) for name, layer in model[0].auto_model.named_modules() if "pooler" not in name)
+
+
+def interpolate(base: SentenceTransformer, tuned: SentenceTransformer, alpha: float) -> SentenceTransformer:
+    """The encoder α of the way from the base to the tuned weights (α = 0 the base, 1 the tuned one, LoRA merged).
+
+    Part of the way keeps much of what was learnt and forgets less of what was known (Wortsman et al. 2022).
+
+    Args:
+        base: the model `tuned` was trained from, with its pooling (`prepare`).
+
+    Raises:
+        FinetuningError: the two have different weights.
+    """
+    blend = copy.deepcopy(base)
+    start, end = blend.state_dict(), _merged(tuned)
+    if {key: value.shape for key, value in start.items()} != {key: value.shape for key, value in end.items()}:
+        raise FinetuningError("Weights of different shapes: interpolate between a base and what was trained from it.")
+    blend.load_state_dict({
+        key: torch.lerp(value, end[key], alpha) if value.is_floating_point() else value for key, value in start.items()
+    })  # fmt: skip
+    return blend.eval()
+
+
+def _merged(model: SentenceTransformer) -> dict[str, Tensor]:
+    """A model's weights under the names they have without LoRA, with the LoRA's change added."""
+    from peft.tuners.lora import LoraLayer
+
+    weights = {key.replace(".base_layer", ""): value for key, value in model.state_dict().items() if "lora_" not in key}
+    for name, layer in model.named_modules():
+        if isinstance(layer, LoraLayer):
+            weights[f"{name}.weight"] = layer.get_base_layer().weight + layer.get_delta_weight("default")
+    return weights
+
+
+def compress(base: SentenceTransformer, tuned: SentenceTransformer, rank: int) -> tuple[SentenceTransformer, float]:
+    """The base with a LoRA that comes nearest to what full fine-tuning changed: the singular vectors of each linear layer's
+    change that carry most of it. What changed in other weights (embeddings, biases, norms) is left out.
+
+    Args:
+        base: the model `tuned` was trained from, with its pooling (`prepare`).
+
+    Returns:
+        The model, for `save_adapter` and `interpolate`, and the share of the linear layers' change it keeps (of the sum of
+        squares, 0 to 1).
+    """
+    from peft.tuners.lora import LoraLayer
+
+    model, end = add_lora(copy.deepcopy(base), rank, seed=0), tuned.state_dict()
+    kept = total = 0.0
+    for name, layer in model.named_modules():
+        if isinstance(layer, LoraLayer):
+            change = end[f"{name}.weight"] - layer.get_base_layer().weight.detach()
+            left, sizes, right = torch.linalg.svd(change, full_matrices=False)
+            root = sizes[:rank].sqrt()
+            layer.lora_A["default"].weight.data = root[:, None] * right[:rank]
+            layer.lora_B["default"].weight.data = left[:, :rank] * root / layer.scaling["default"]
+            kept, total = kept + float(sizes[:rank].square().sum()), total + float(sizes.square().sum())
+    return model.eval(), kept / total if total else 1.0
+
+
+def save(model: SentenceTransformer, folder: str | Path, card: str, **about: Any) -> Path:
+    """Leave an encoder as a folder with a model card and a provenance sidecar; nothing half-written is ever there.
+
+    Args:
+        card: what to say of it (`model_card`).
+        about: for the sidecar.
+    """
+    target = paths.resolve(folder)
+    with _drafted(target) as draft:
+        model.save_pretrained(str(draft), create_model_card=False)
+        return _in_place(draft, target, card, about)
+
+
+def save_adapter(model: SentenceTransformer, folder: str | Path, card: str, alpha: float = 1.0, **about: Any) -> Path:
+    """Leave a trained LoRA alone, scaled by α: `SentenceTransformer(base).load_adapter(folder)` is `interpolate`'s blend.
+
+    Raises:
+        FinetuningError: the model was not trained with method "lora".
+    """
+    transformer = model[0].auto_model
+    if not getattr(transformer, "peft_config", None):
+        raise FinetuningError("There is no LoRA in this model. Train with method 'lora'.")
+    target = paths.resolve(folder)
+    with _drafted(target) as draft:
+        transformer.save_pretrained(str(draft))
+        file = draft / "adapter_config.json"
+        config = json.loads(file.read_text(encoding="utf-8"))
+        config["lora_alpha"] *= alpha
+        config["base_model_name_or_path"] = about.get("base", config.get("base_model_name_or_path"))
+        file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        return _in_place(draft, target, card, about)
+
+
+@contextmanager
+def _drafted(target: Path) -> Iterator[Path]:
+    """An empty folder beside the target to write into, gone afterwards."""
+    draft = target.with_name(f".{target.name}.saving")
+    shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
+    try:
+        yield paths.writable_folder(draft)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _in_place(draft: Path, target: Path, card: str, about: dict[str, Any]) -> Path:
+    (draft / "README.md").write_text(card, encoding="utf-8")
+    shutil.rmtree(target, ignore_errors=True)
+    draft.rename(target)
+    provenance.write_sidecar(target, **about)
+    return target
