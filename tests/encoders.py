@@ -5,9 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib import triples
 from nblib.models import Encoder, ModelSpec, fingerprint
-from nblib.negation_profile import HEDGES, NEGATIONS
 
 WORDS = ["the", "a", "not", "is", "boat", "red", "blue", "and", "night", "day"]
 
@@ -56,6 +54,9 @@ def written(vectors: dict[str, list[float]], **spec: object) -> Encoder:
 
 def toy_triples(n: int = 6) -> pd.DataFrame:
     """Triples of n anchors, each with two hedges and four negations."""
+    from nblib import triples  # brings the parser along, which most tests can do without
+    from nblib.negation_profile import HEDGES, NEGATIONS
+
     rows = [{"id": f"t-{k}", "anchor": f"the dog {k} is in the {'red ' * (k % 3)}house"} for k in range(n)]
     for row in rows:
         row |= {name: f"{row['anchor']} {name} not" for name in NEGATIONS} | {
