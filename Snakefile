@@ -54,7 +54,8 @@ def benchmark_files(benchmarks):
 
 
 def parameters(*sections, **own):
-    """A notebook's parameters as JSON, for the command line and for the comparison with the last run."""
+    """A notebook's parameters as JSON, for the command line and for the comparison with the last run. (Only of wildcards:
+    parameters made from `input` are not compared, and a change in one would rerun nothing.)"""
     declared = {key: value for section in sections for key, value in config[section].items()}
     return json.dumps({"scale": SCALE, "run_dir": RUN, **declared, **own}, sort_keys=True)
 
@@ -139,10 +140,11 @@ def home(training):
 rule encoder_training:
     input:
         notebook("04_encoder_training"),
-        anchors=f"{RUN}/triples/anchors.parquet",
+        f"{RUN}/triples/anchors.parquet",
     params:
-        json=lambda wildcards, input: parameters(
-            "encoder_training", run_dir=wildcards.home, name=wildcards.training, anchors=input.anchors, **TRAININGS[wildcards.training]
+        json=lambda wildcards: parameters(
+            "encoder_training", run_dir=wildcards.home, name=wildcards.training, anchors=f"{RUN}/triples/anchors.parquet",
+            **TRAININGS[wildcards.training],
         ),
         entries=lambda wildcards: registered(TRAININGS[wildcards.training]["base"]),
     output:
@@ -175,10 +177,11 @@ rule encoder_benchmarks:
         notebook("07_encoder_benchmarks"),
         benchmark_files(BENCHMARKS),
         lambda wildcards: [f"{RUN}/scores/{cure}/encoder.json" for cure in sweeps.cures(config, wildcards.encoder)],
-        adapter=f"{RUN}/adapters/{{encoder}}.safetensors",  # the verdict says what this cure does, and the tuned encoders
+        f"{RUN}/adapters/{{encoder}}.safetensors",  # the verdict says what this cure does, and the tuned encoders
     params:
-        json=lambda wildcards, input: parameters(
-            "encoder_benchmarks", encoder=wildcards.encoder, cures=[input.adapter, *sweeps.cures(config, wildcards.encoder)]
+        json=lambda wildcards: parameters(
+            "encoder_benchmarks", encoder=wildcards.encoder,
+            cures=[f"{RUN}/adapters/{wildcards.encoder}.safetensors", *sweeps.cures(config, wildcards.encoder)],
         ),
         entries=lambda wildcards: registered(*read_by_07(BENCHMARKS), wildcards.encoder),
     output:
