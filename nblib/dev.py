@@ -45,7 +45,7 @@ class Watch:
         base: the encoder that is trained, for its prompts and similarity.
         anchors: the dev anchors with their variants (`triples.split`).
         train_set: the triples; a dev item with an id of theirs is left out.
-        data: "mini" or "official".
+        data: which of `SETS`.
     """
 
     def __init__(self, base: Encoder, anchors: pd.DataFrame, train_set: pd.DataFrame, data: str) -> None:
@@ -99,7 +99,8 @@ def _pairwise(encoder: Encoder, task: PairwiseTask, items: pd.DataFrame) -> list
     asked, answered = [ROLES[role] for role in task.roles]
     ask = embeddings.encode(encoder, items["query"].tolist(), role=asked)
     answers = embeddings.encode(encoder, [*items.positive, *items.negatives.explode()], role=answered)
-    judged = task.judge(items, ask, answers, encoder.spec.similarity)
+    kind = encoder.spec.similarity if task.similarity == "model" else task.similarity
+    judged = task.judge(items, ask, answers, kind)
     found = [("", "negation", float(judged.correct.mean()), len(judged))]
     if isinstance(task, NevIR):
         documents = embeddings.similarity(answers[: len(items)], answers[len(items) :])

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import numpy as np
 import pandas as pd
 import torch
 from datasets import Dataset
@@ -101,7 +102,6 @@ class AnchorBatches(DefaultBatchSampler):
     def __init__(self, dataset: Dataset, **options: Any) -> None:
         super().__init__(dataset, **options)
         anchors = pd.Series(list(dataset["anchor"]))
-        self.turns = anchors.groupby(anchors).cumcount().to_numpy()  # an anchor's first example, its second, …
         self.codes = pd.factorize(anchors)[0]
         self.lengths = anchors.str.len().to_numpy()
 
@@ -113,7 +113,7 @@ class AnchorBatches(DefaultBatchSampler):
     def _batches(self, order: torch.Generator) -> list[list[int]]:
         shuffled = torch.randperm(len(self.codes), generator=order).numpy()
         # Which of an anchor's examples comes first changes from epoch to epoch
-        turn = pd.Series(self.codes[shuffled]).groupby(self.codes[shuffled]).cumcount().to_numpy()
+        turn = _turns(self.codes[shuffled])
         batches = []
         for number in range(int(turn.max()) + 1):
             examples, chunk = shuffled[turn == number], BUCKET * self.batch_size
@@ -123,8 +123,13 @@ class AnchorBatches(DefaultBatchSampler):
         return batches
 
     def __len__(self) -> int:
-        sizes = pd.Series(self.turns).value_counts()
+        sizes = np.bincount(_turns(self.codes))
         return int(sum(-(-size // self.batch_size) for size in sizes))
+
+
+def _turns(codes: np.ndarray) -> np.ndarray:
+    """For each example whether it is its anchor's first (0), its second (1), …"""
+    return pd.Series(codes).groupby(codes).cumcount().to_numpy()
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -135,7 +140,7 @@ def train(
     triples: pd.DataFrame,
     checkpoints: str | Path,
     *,
-    evaluate: Callable[[SentenceTransformer, float], None] | None = None,
+    evaluate: Callable[[SentenceTransformer, int], object] | None = None,
     checkpoint_steps: int = 100,
 ) -> tuple[SentenceTransformer, pd.DataFrame]:
     """Fine-tune, resuming from the last checkpoint in `checkpoints` where the same training was interrupted.
