@@ -15,7 +15,7 @@ from nblib import paths, published, results, scores, tasks
 AVERAGED = ("NevIR", "ExcluIR", "CANNOT")
 # two triples an anchor; "only hedging" takes the verbal negation alone, and so is that type's training, too
 AT_EQUAL_SIZE = ("rule-based", "only-hedging", "absolute", "affixal", "lexical", "mixed")
-SETTINGS = ("base", "recipe", "size", "anchors_used", "method", "loss", "keep", "pooling", "epochs", "seed", "alpha")
+SETTINGS = ("base", "recipe", "size", "anchors_used", "method", "loss", "pooling", "epochs", "seed", "alpha")
 
 
 def changes(run_dir: str | Path, base: str, sweep_dir: str | Path, names: Sequence[str], suite: str) -> pd.DataFrame:

@@ -24,6 +24,15 @@ class ExecutionError(ValueError):
     """A notebook, parameter or output that can't be used."""
 
 
+class _Reader(yaml.SafeLoader):
+    """YAML as 1.2 has it, and JSON: 2e-05 is a number. PyYAML follows 1.1, to which it is text."""
+
+
+_Reader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
 def find_notebook(name: str) -> Path:
     """A notebook by number ("06"), name or path.
 
@@ -67,8 +76,8 @@ def read_parameters(mapping: str, pairs: list[list[str]]) -> dict[str, object]:
         ExecutionError: that is not YAML, or no mapping.
     """
     try:
-        parameters = yaml.safe_load(mapping) or {}
-        own = {name: yaml.safe_load(value) for name, value in pairs}
+        parameters = yaml.load(mapping, _Reader) or {}
+        own = {name: yaml.load(value, _Reader) for name, value in pairs}
     except yaml.YAMLError as error:
         raise ExecutionError(f"A parameter is not YAML: {error}") from error
     if not isinstance(parameters, dict):

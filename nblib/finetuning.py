@@ -39,9 +39,9 @@ class Settings:
         base: an encoder's name or folder (see `models.load`).
         method: all weights, or a LoRA on every linear layer of the transformer's blocks.
         loss: "explicit" is Eq. 1, with the anchor's own negatives only; "in-batch" adds every other text of the batch
-            (MNRL, the usual form); "hardness-weighted" gives an anchor's own negatives more weight the nearer they are.
-        keep: weight of the term that holds the base's similarities among anchors and positives (`KeepingLoss`); 0: none.
-        batch_size: anchors a step; each brings a positive and all its negatives.
+            (MNRL, the usual form); "in-batch, hardness-weighted" gives an anchor's own negatives more weight the nearer they
+            are; "two-sided" lets negatives ask, too, with the anchor's other negatives as answers (`losses.TwoSidedLoss`).
+        batch_size: anchors a step; each brings a positive ("two-sided": all of them) and all its negatives.
         pooling: how token vectors become a sentence's: as the base does it, or "mean" or "cls" (the paper's).
         rank: of the LoRA; its alpha is twice that.
         bf16: autocast of the forward pass; weights and optimiser stay float32.
@@ -51,7 +51,6 @@ class Settings:
     method: Method = "full"
     loss: Loss = "in-batch"
     learning_rate: float = 2e-5
-    keep: float = 0.0
     epochs: int = 1
     batch_size: int = 16
     pooling: Literal["base", "mean", "cls"] = "base"
@@ -74,22 +73,26 @@ class Settings:
 # --- the data of a step -----------------------------------------------------------------------------------------------
 
 
-def examples(triples: pd.DataFrame) -> Dataset:
-    """Triples as training examples: anchor, positive, negative_1, … negative_k; one for each anchor and positive.
+def examples(triples: pd.DataFrame, together: bool = False) -> Dataset:
+    """Triples as training examples: anchor, positive_1, negative_1, … negative_k, one for each anchor and positive; or
+    `together`, one for each anchor: anchor, positive_1, … positive_p, negative_1, … negative_k.
 
     Raises:
-        TripleError: unusable triples, or anchors with different numbers of negatives.
+        TripleError: unusable triples, or anchors with different numbers of positives or negatives.
     """
-    grouped = check(triples).groupby(["id", "anchor", "positive"], sort=False).negative.agg(list)
-    sizes = grouped.map(len)
-    if sizes.nunique() > 1:
-        raise TripleError(
-            f"Between {sizes.min()} and {sizes.max()} negatives for an anchor and a positive; a step needs equally many. "
-            "Keep only anchors with every negation (triples.filtered)."
-        )
-    negatives = pd.DataFrame(grouped.tolist()).rename(columns=lambda number: f"negative_{number + 1}")
-    texts = pd.concat([grouped.index.to_frame(index=False)[["anchor", "positive"]], negatives], axis=1)
-    return Dataset.from_pandas(texts, preserve_index=False)
+    table, key = check(triples), ["id", "anchor"] if together else ["id", "anchor", "positive"]
+    columns = []
+    for side, variant in [("positive", "hedge"), ("negative", "negation")]:
+        texts = table.drop_duplicates([*key, variant]).groupby(key, sort=False)[side].agg(list)
+        sizes = texts.map(len)
+        if sizes.nunique() > 1:
+            raise TripleError(
+                f"Between {sizes.min()} and {sizes.max()} {side}s for an anchor{'' if together else ' and a positive'}; a step "
+                "needs equally many. Keep only anchors with every variant (triples.filtered)."
+            )
+        columns.append(pd.DataFrame(texts.tolist()).rename(columns=lambda number, side=side: f"{side}_{number + 1}"))
+    anchors = texts.index.to_frame(index=False)[["anchor"]]
+    return Dataset.from_pandas(pd.concat([anchors, *columns], axis=1), preserve_index=False)
 
 
 class AnchorBatches(DefaultBatchSampler):
@@ -157,12 +160,13 @@ def train(
         FinetuningError: out of memory, or a checkpoint of another training.
         TripleError: see `examples`.
     """
-    data, folder = examples(triples), paths.writable_folder(checkpoints)
+    data, folder = examples(triples, settings.loss == "two-sided"), paths.writable_folder(checkpoints)
     _claim(folder, settings, data)
     base = prepare(models.load(settings.base).model, settings.pooling)
     model = copy.deepcopy(base)
     if settings.method == "lora":
         model = add_lora(model, settings.rank, settings.seed)
+    positives = sum(column.startswith("positive") for column in data.column_names)
     gpu = torch.cuda.is_available()
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(folder), num_train_epochs=settings.epochs, per_device_train_batch_size=settings.batch_size,
@@ -175,7 +179,7 @@ def train(
         model=model,
         args=arguments,
         train_dataset=data,
-        loss=make_loss(model, base, settings.loss, settings.keep, settings.bf16),
+        loss=make_loss(model, settings.loss, positives),
         callbacks=watch,
     )
     try:

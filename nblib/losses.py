@@ -1,4 +1,4 @@
-"""The losses of contrastive fine-tuning (Truong §3.2): Eq. 1, its usual in-batch form, and what holds the rest in place."""
+"""The losses of contrastive fine-tuning (Truong §3.2): Eq. 1, its usual in-batch form, and one in which negations ask, too."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -9,8 +9,9 @@ from sentence_transformers.base.losses.merged_forward import embed_columns
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from torch import Tensor, nn
 
-Loss = Literal["explicit", "in-batch", "in-batch, hardness-weighted"]
+Loss = Literal["explicit", "in-batch", "in-batch, hardness-weighted", "two-sided"]
 SCALE = 20.0  # of the cosine in the softmax: sentence-transformers' default; the paper gives none
+NEGATED_WEIGHT = 0.3  # chosen on dev data
 HARDNESS = 9.0  # weight of hard negatives; Lan et al. 2025, through MultipleNegativesRankingLoss
 
 
@@ -38,51 +39,57 @@ class ExplicitNegativesLoss(nn.Module):
         return {"scale": self.scale}
 
 
-class KeepingLoss(nn.Module):
-    """A contrastive loss plus what holds the rest in place: `keep` times the mean squared difference between the tuned and
-    the base's cosines among the batch's anchors and positives (none of them negated). The study's own addition: without
-    it, what separates a sentence from its negation also moves unrelated sentences.
+class TwoSidedLoss(nn.Module):
+    """Supervised contrastive loss (Khosla et al. 2020, their L_out) with two classes an anchor: the anchor and its positives,
+    and its negatives. The study's own addition.
+
+    Eq. 1 alone teaches that what negates is far from everything, and so that "isn't open" is far from "is closed". Here every
+    text asks in turn, each is drawn to those of its own side, and pushed from the other side and from the batch's other
+    anchors; every text is encoded once.
+
+    Args:
+        positives: how many of the columns after the anchor are positives; the others are negatives.
+        scale: of the cosine.
+        negated_weight: of a negative's question beside an anchor's or a positive's.
     """
 
     def __init__(
         self,
         model: SentenceTransformer,
-        contrastive: nn.Module,
-        base: SentenceTransformer,
-        keep: float,
-        bf16: bool = False,
+        positives: int,
+        scale: float = SCALE,
+        negated_weight: float = NEGATED_WEIGHT,
     ) -> None:
         super().__init__()
-        self.model, self.contrastive, self.keep, self.bf16 = model, contrastive, keep, bf16
-        self.frozen = [base.eval().requires_grad_(False)]  # in a list: no part of what is trained, moved or saved
+        self.model, self.positives, self.scale, self.negated_weight = model, positives, scale, negated_weight
 
-    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor) -> dict[str, Tensor]:
-        features = list(sentence_features)
-        with torch.no_grad(), torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.bf16):
-            before = _cosines(embed_columns(self.frozen[0], [dict(column) for column in features[:2]]))
-        embeddings = embed_columns(self.model, features)
-        moved = (_cosines(embeddings[:2]) - before).square().mean()
-        return {
-            "contrastive": self.contrastive.compute_loss_from_embeddings(embeddings, labels),
-            "keeping": self.keep * moved,
-        }
+    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor) -> Tensor:
+        return self.compute_loss_from_embeddings(embed_columns(self.model, sentence_features), labels)
+
+    def compute_loss_from_embeddings(self, embeddings: list[Tensor], labels: Tensor) -> Tensor:
+        units = nn.functional.normalize(torch.cat(embeddings), dim=1)
+        near = self.scale * units @ units.T
+        device, rows = near.device, len(embeddings[0])
+        anchor = torch.arange(rows, device=device).repeat(len(embeddings))
+        negated = (torch.arange(len(embeddings), device=device) > self.positives).repeat_interleave(rows)
+        same = (anchor[:, None] == anchor) & (negated[:, None] == negated)
+        answers = same.clone().fill_diagonal_(False)
+        wrong = near.masked_fill(same, -torch.inf).logsumexp(dim=1, keepdim=True)
+        surprise = (torch.logaddexp(near, wrong) - near).masked_fill(~answers, 0).sum(dim=1) / answers.sum(dim=1).clamp(
+            min=1
+        )
+        weights = torch.where(negated, self.negated_weight, 1.0) * answers.any(dim=1)
+        return (weights * surprise).sum() / weights.sum()
 
     def get_config_dict(self) -> dict[str, Any]:
-        return {**self.contrastive.get_config_dict(), "keep": self.keep}
+        return {"scale": self.scale, "negated_weight": self.negated_weight}
 
 
-def _cosines(columns: list[Tensor]) -> Tensor:
-    units = nn.functional.normalize(torch.cat(columns).float(), dim=1)
-    return units @ units.T
-
-
-def make_loss(
-    model: SentenceTransformer, base: SentenceTransformer, loss: Loss, keep: float = 0.0, bf16: bool = False
-) -> nn.Module:
-    """The loss of that name (see `finetuning.Settings`), with what keeps the base's similarities where that is asked for."""
+def make_loss(model: SentenceTransformer, loss: Loss, positives: int = 1) -> nn.Module:
+    """The loss of that name (see `finetuning.Settings`), for examples with that many positives."""
     if loss == "explicit":
-        contrastive: nn.Module = ExplicitNegativesLoss(model)
-    else:
-        weighting = {} if loss == "in-batch" else {"hardness_mode": "hard_negatives", "hardness_strength": HARDNESS}
-        contrastive = MultipleNegativesRankingLoss(model, scale=SCALE, **weighting)
-    return KeepingLoss(model, contrastive, base, keep, bf16) if keep else contrastive
+        return ExplicitNegativesLoss(model)
+    if loss == "two-sided":
+        return TwoSidedLoss(model, positives)
+    weighting = {} if loss == "in-batch" else {"hardness_mode": "hard_negatives", "hardness_strength": HARDNESS}
+    return MultipleNegativesRankingLoss(model, scale=SCALE, **weighting)

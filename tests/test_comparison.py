@@ -74,11 +74,11 @@ def test_the_papers_averages_are_recomputed_without_m3():
 
 
 def test_findings_speak_of_the_extremes():
-    values = {"base": (10, 80), "both": (50, 70), "keeping": (30, 79)}
+    values = {"base": (10, 80), "both": (50, 70), "two-sided": (30, 79)}
     averaged = pd.DataFrame([
         {"variant": variant, "benchmark": benchmark, "value": value}
         for variant, pair in values.items()
         for benchmark, value in zip(["negation average", "STSB"], pair, strict=True)
     ])  # fmt: skip
     (sentence, *_) = comparison.findings(averaged, "base")
-    assert "both 50.0 / 70.0; keeping 30.0 / 79.0" in sentence
+    assert "both 50.0 / 70.0; two-sided 30.0 / 79.0" in sentence

@@ -1,5 +1,6 @@
 """Headless execution: strict about what goes in, and a failing cell fails the run with the copy kept."""
 
+import json
 import subprocess
 import sys
 
@@ -93,6 +94,18 @@ def test_a_command_lines_parameters_are_yaml_and_single_ones_win():
     read = execution.read_parameters("{a: 1, b: [x, 2]}", [["a", "2"], ["c", "true"], ["d", "text"]])
     assert read == {"a": 2, "b": ["x", 2], "c": True, "d": "text"}
     assert execution.read_parameters("", []) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("2e-05", 2e-5), ("1E3", 1000.0), ("-2.5e+1", -25.0), ("e5", "e5"), ("2e-x", "2e-x")]
+)
+def test_a_number_with_an_exponent_is_a_number_as_in_json(text, value):
+    assert execution.read_parameters(f"{{rate: {text}}}", [["own", text]]) == {"rate": value, "own": value}
+
+
+def test_what_the_workflow_writes_is_read_back():
+    parameters = {"rate": 4e-05, "tiny": 1e-12, "count": 3, "names": ["x", "1e5x"], "on": True}
+    assert execution.read_parameters(json.dumps(parameters), []) == parameters
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,10 @@ def same_weights(first, second):
     ("wrong", "message"),
     [
         ({"method": "LoRA"}, "Unknown method 'LoRA'; known: full, lora"),
-        ({"loss": "triplet"}, "Unknown loss 'triplet'; known: explicit, in-batch, in-batch, hardness-weighted"),
+        (
+            {"loss": "triplet"},
+            "Unknown loss 'triplet'; known: explicit, in-batch, in-batch, hardness-weighted, two-sided",
+        ),
         ({"pooling": "max"}, "Unknown pooling 'max'; known: base, mean, cls"),
         ({"batch_size": 1}, "'in-batch' needs other anchors in the batch"),
     ],
@@ -48,10 +51,21 @@ def test_the_explicit_loss_can_do_with_one_anchor_a_step():
 def test_an_example_is_an_anchor_and_a_positive_with_all_their_negatives():
     table = toy_triples(2)
     grouped = finetuning.examples(table)
-    assert grouped.column_names == ["anchor", "positive", "negative_1", "negative_2", "negative_3", "negative_4"]
+    assert grouped.column_names == ["anchor", "positive_1", "negative_1", "negative_2", "negative_3", "negative_4"]
     assert len(grouped) == 4
     first = table[(table.id == "t-0") & (table.hedge == "word")]
     assert list(grouped[0].values()) == [first.anchor.iloc[0], first.positive.iloc[0], *first.negative]
+
+
+def test_together_an_example_is_an_anchor_with_all_its_positives_and_negatives():
+    table = toy_triples(2)
+    grouped = finetuning.examples(table, together=True)
+    assert grouped.column_names == ["anchor", "positive_1", "positive_2", *(f"negative_{k}" for k in range(1, 5))]
+    assert len(grouped) == 2
+    first = table[table.id == "t-0"]
+    assert list(grouped[0].values()) == [first.anchor.iloc[0], *first.positive.unique(), *first.negative.unique()]
+    with pytest.raises(triples.TripleError, match="Between 1 and 2 positives for an anchor;"):
+        finetuning.examples(table[(table.id == "t-0") | (table.hedge == "word")], together=True)
 
 
 def test_anchors_with_unequally_many_negatives_are_refused():
@@ -130,15 +144,15 @@ def test_lora_trains_the_lora_alone(lora, base):
     assert np.abs(lora.encode(TEXTS) - base.encode(TEXTS)).max() > 1e-3
 
 
-def test_keeping_holds_the_anchors_similarities(toy, full, base, tmp_path):
-    held, _ = finetuning.train(replace(toy, keep=50.0), toy_triples(), tmp_path)
-    texts = toy_triples().anchor.unique().tolist()
+def test_two_sides_bring_an_anchors_negations_together(toy, full, tmp_path):
+    tuned, _ = finetuning.train(replace(toy, loss="two-sided"), toy_triples(), tmp_path)
+    table = finetuning.examples(toy_triples(), together=True).to_pandas()
 
-    def moved(model):
-        near = [encoder.similarity(*[encoder.encode(texts)] * 2) for encoder in (model, base)]
-        return float((near[0] - near[1]).abs().mean())
+    def near(model):
+        first, second = (model.encode(table[f"negative_{k}"].tolist(), normalize_embeddings=True) for k in (1, 2))
+        return float((first * second).sum(axis=1).mean())
 
-    assert moved(held) < moved(full[0])
+    assert 1 - near(tuned) < 0.5 * (1 - near(full[0]))
 
 
 def test_autocast_leaves_float32_weights_and_no_trace(toy, full, tmp_path):

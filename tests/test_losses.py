@@ -1,13 +1,10 @@
 """The losses: what each says of a batch, held against the formula computed by hand."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
 
 from nblib import losses
-from nblib.losses import KeepingLoss
 
 TEXTS = ["the dog is red", "the cat is not green", "a woman was never in the house", "no door is open", "it"]
 
@@ -30,7 +27,7 @@ def by_hand(embeddings, scale=20):
 
 
 def loss_of(name, base, embeddings):
-    made = losses.make_loss(base, base, name)
+    made = losses.make_loss(base, name)
     return float(made.compute_loss_from_embeddings(embeddings, torch.empty(0)))
 
 
@@ -40,7 +37,7 @@ def test_the_explicit_loss_is_equation_1(base):
     features = [base.preprocess([f"{text} {column}" for text in TEXTS]) for column in "abc"]
     encoded = [torch.tensor(base.encode([f"{text} {column}" for text in TEXTS])) for column in "abc"]
     with torch.no_grad():
-        whole = losses.make_loss(base, base, "explicit")(features, torch.empty(0))
+        whole = losses.make_loss(base, "explicit")(features, torch.empty(0))
     assert float(whole) == pytest.approx(by_hand(encoded), rel=1e-4)
 
 
@@ -60,30 +57,47 @@ def test_hardness_weighs_near_negatives_more(base):
     assert weighted > plain + 1
 
 
-def keeping(model, base, keep=2.0):
-    features = [model.preprocess(texts) for texts in (TEXTS, TEXTS[::-1], [f"not {text}" for text in TEXTS])]
-    with torch.no_grad():
-        return losses.make_loss(model, base, "in-batch", keep)(features, torch.empty(0))
+def two_sided_by_hand(embeddings, positives, weight, scale=20):
+    """A text at a time: its own side of its own anchor answers, all else is wrong."""
+    columns, rows = len(embeddings), len(embeddings[0])
+    texts = {(column, row): embeddings[column][row].numpy() for column in range(columns) for row in range(rows)}
+    texts = {key: vector / np.linalg.norm(vector) for key, vector in texts.items()}
+    total = weighed = 0.0
+    for (column, row), asked in texts.items():
+        own = [key for key in texts if key[1] == row and (key[0] > positives) == (column > positives)]
+        answers = [key for key in own if key != (column, row)]
+        if answers:
+            wrong = sum(np.exp(scale * asked @ texts[key]) for key in texts if key not in own)
+            right = np.array([np.exp(scale * asked @ texts[key]) for key in answers])
+            its = weight if column > positives else 1
+            total, weighed = total - its * np.log(right / (right + wrong)).mean(), weighed + its
+    return total / weighed
 
 
-def test_keeping_costs_nothing_until_a_similarity_changes(base):
-    model = copy.deepcopy(base).eval()
-    assert float(keeping(model, base)["keeping"]) == pytest.approx(0, abs=1e-10)
-    with torch.no_grad():
-        model[0].auto_model.encoder.layer[1].output.dense.weight.neg_()
-    cosines = []
-    for encoder in (model, base):
-        vectors = encoder.encode([*TEXTS, *TEXTS[::-1]], normalize_embeddings=True)
-        cosines.append(vectors @ vectors.T)
-    moved = ((cosines[0] - cosines[1]) ** 2).mean()
-    assert moved > 1e-5
-    assert float(keeping(model, base, 2.0)["keeping"]) == pytest.approx(2 * moved, rel=1e-3)
+@pytest.mark.parametrize(("columns", "positives"), [(7, 2), (6, 1), (3, 1), (4, 2)])
+def test_the_two_sided_loss_lets_every_text_ask(columns, positives, base):
+    embeddings = random_embeddings(columns=columns)
+    loss = losses.TwoSidedLoss(base, positives, negated_weight=0.7)
+    expected = two_sided_by_hand(embeddings, positives, 0.7)
+    assert float(loss.compute_loss_from_embeddings(embeddings, torch.empty(0))) == pytest.approx(expected, rel=1e-4)
 
 
-def test_what_is_kept_to_is_not_trained_and_not_part_of_the_loss(base):
-    model = copy.deepcopy(base)
-    loss = losses.make_loss(model, base, "explicit", keep=1.0)
-    assert isinstance(loss, KeepingLoss)
-    assert {id(weight) for weight in loss.parameters()} == {id(weight) for weight in model.parameters()}
-    assert not any(weight.requires_grad for weight in base.parameters())
-    assert loss.get_config_dict() == {"scale": 20.0, "keep": 1.0}
+def test_two_sides_draw_negations_together_where_eq_1_does_not_look(base):
+    anchor, hedge, negation, far = random_embeddings(1)
+    apart, together = [anchor, hedge, negation, far], [anchor, hedge, negation, negation + 0.1 * far]
+
+    def loss_of_negations(embeddings):
+        loss = losses.TwoSidedLoss(base, 1, negated_weight=1e6)
+        return float(loss.compute_loss_from_embeddings(embeddings, torch.empty(0)))
+
+    assert loss_of_negations(together) < loss_of_negations(apart)
+    one_more = [column.clone().requires_grad_() for column in together]
+    losses.TwoSidedLoss(base, 1).compute_loss_from_embeddings(one_more, torch.empty(0)).backward()
+    assert all(torch.isfinite(column.grad).all() for column in one_more), "what is masked out leaves no nan behind"
+
+
+def test_the_loss_of_a_name_knows_how_many_positives_there_are(base):
+    made = losses.make_loss(base, "two-sided", positives=2)
+    assert isinstance(made, losses.TwoSidedLoss)
+    assert made.positives == 2
+    assert made.get_config_dict() == {"scale": 20.0, "negated_weight": losses.NEGATED_WEIGHT}
