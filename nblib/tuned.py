@@ -1,7 +1,7 @@
 """What fine-tuning starts from and what it leaves: bases made ready, LoRAs, weights between two encoders, folders.
 
-`interpolate` goes part of the way from the base to the tuned weights, `compress` keeps a full training's change as a LoRA, `save`
-leaves a folder that plain `SentenceTransformer(folder)` loads.
+`interpolate` goes part of the way from the base to the tuned weights, `save` leaves a folder that plain
+`SentenceTransformer(folder)` loads.
 """
 
 import copy
@@ -88,32 +88,6 @@ def _merged(model: SentenceTransformer) -> dict[str, Tensor]:
         if isinstance(layer, LoraLayer):
             weights[f"{name}.weight"] = layer.get_base_layer().weight + layer.get_delta_weight("default")
     return weights
-
-
-def compress(base: SentenceTransformer, tuned: SentenceTransformer, rank: int) -> tuple[SentenceTransformer, float]:
-    """The base with a LoRA that comes nearest to what full fine-tuning changed: the singular vectors of each linear layer's
-    change that carry most of it. What changed in other weights (embeddings, biases, norms) is left out.
-
-    Args:
-        base: the model `tuned` was trained from, with its pooling (`prepare`).
-
-    Returns:
-        The model, for `save_adapter` and `interpolate`, and the share of the linear layers' change it keeps (of the sum of
-        squares, 0 to 1).
-    """
-    from peft.tuners.lora import LoraLayer
-
-    model, end = add_lora(copy.deepcopy(base), rank, seed=0), tuned.state_dict()
-    kept = total = 0.0
-    for name, layer in model.named_modules():
-        if isinstance(layer, LoraLayer):
-            change = end[f"{name}.weight"] - layer.get_base_layer().weight.detach()
-            left, sizes, right = torch.linalg.svd(change, full_matrices=False)
-            root = sizes[:rank].sqrt()
-            layer.lora_A["default"].weight.data = root[:, None] * right[:rank]
-            layer.lora_B["default"].weight.data = left[:, :rank] * root / layer.scaling["default"]
-            kept, total = kept + float(sizes[:rank].square().sum()), total + float(sizes.square().sum())
-    return model.eval(), kept / total if total else 1.0
 
 
 def save(model: SentenceTransformer, folder: str | Path, card: str, **about: Any) -> Path:

@@ -135,26 +135,3 @@ def test_a_save_that_fails_leaves_what_was_there_and_nothing_for_the_next(base, 
             tuned.save(base, target, "third")
     assert (target / "README.md").read_text() == "second"
     np.testing.assert_allclose(SentenceTransformer(str(target)).encode(TEXTS), base.encode(TEXTS), atol=1e-6)
-
-
-def test_a_full_training_compressed_at_full_rank_loses_only_what_is_not_linear(full, base):
-    trained = copy.deepcopy(full[0])
-    linear = {
-        name for name, layer in base.named_modules() if isinstance(layer, torch.nn.Linear) and "pooler" not in name
-    }
-    start = base.state_dict()
-    state = {
-        key: value if key.removesuffix(".weight") in linear else start[key]
-        for key, value in trained.state_dict().items()
-    }
-    trained.load_state_dict(state)  # only the linear weights differ from the base's
-    whole, kept = tuned.compress(base, trained, rank=32)
-    assert kept == pytest.approx(1)
-    assert np.abs(whole.encode(TEXTS) - trained.encode(TEXTS)).max() < 1e-4
-    assert np.abs(whole.encode(TEXTS) - base.encode(TEXTS)).max() > 1e-3
-
-
-def test_a_lower_rank_keeps_less_of_the_change_but_more_than_its_share(full, base):
-    shares = [tuned.compress(base, full[0], rank)[1] for rank in (1, 8, 32)]
-    assert 0 < shares[0] < shares[1] < shares[2]
-    assert shares[1] > 8 / 32
