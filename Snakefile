@@ -234,7 +234,7 @@ rule encoder_comparison:
         ),
     output:
         multiext(f"{RUN}/results/08_comparison.csv", "", ".json"),
-        expand(f"{RUN}/figures/fig_08_{{name}}.{{kind}}", name=["size", "parts", "diversity", "frontier"], kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/fig_08_{{name}}.{{kind}}", name=["size", "parts", "diversity", "frontier", "record"], kind=["svg", "png", "csv"]),
         expand(f"{RUN}/figures/tab_08_{{name}}.{{kind}}", name=["trainings", "changes", "singles"], kind=["csv", "html", "tex"]),
     log:
         f"{RUN}/notebooks/08_encoder_comparison.ipynb",

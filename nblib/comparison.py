@@ -98,21 +98,6 @@ def printed_averages() -> pd.DataFrame:
     return pd.DataFrame({"negation": negation, "sts": table["MTEB-STS"]}).reset_index()
 
 
-def suite_of(run_dir: str | Path, name: str) -> str:
-    """The largest suite all of whose tasks an encoder was scored on: official, sample or mini.
-
-    Raises:
-        ScoreError: none.
-    """
-    folder = scores.folder_of(run_dir, name)
-    for suite in ("official", "sample", "mini"):
-        if all((folder / f"{task}_test.parquet").is_file() for task in tasks.SUITES[suite]):
-            return suite
-    raise scores.ScoreError(
-        f"{name} has no complete scores in {folder}. Run notebook 07 with this encoder and run_dir."
-    )
-
-
 # a variant of the sweep → the paper's system and exhibit it stands for
 _STANDS_FOR = {
     "both": ("HedgeMPNet", "Table 2"),

@@ -60,12 +60,6 @@ def test_a_stand_in_never_becomes_a_reproduction(run):
 def test_an_encoder_that_was_not_scored_is_named(tmp_path):
     with pytest.raises(scores.ScoreError, match="nobody"):
         comparison.collect(tmp_path, ["nobody"], "mini")
-    with pytest.raises(scores.ScoreError, match="nobody"):
-        comparison.suite_of(tmp_path, "nobody")
-
-
-def test_the_suite_is_the_one_all_of_whose_tasks_are_there(run):
-    assert comparison.suite_of(run, "base") == "mini"
 
 
 def test_the_papers_averages_are_recomputed_without_m3():
