@@ -274,6 +274,7 @@ Representations*, with other data and another recipe), then interpolated with it
 
 **Provenance.** {provenance.line()}; more in the `.json` beside the folder.
 
-**Use.** `SentenceTransformer(folder)`. **Limits.** English; one voice of training data; similarities are lower than the
-base's for anything negated, so thresholds tuned for the base need tuning anew.
+**Use.** `SentenceTransformer(folder)`, or where the folder holds a LoRA alone, `SentenceTransformer(base)` and then its
+`load_adapter(folder)`. **Limits.** English; one voice of training data; similarities are lower than the base's for anything
+negated, so thresholds tuned for the base need tuning anew.
 """

@@ -49,7 +49,7 @@ def write_sidecar(artefact: str | Path, **about: object) -> Path:
 def line(**about: object) -> str:
     """One line for a notebook's head: what this run is."""
     said = ", ".join(f"{key} {value}" for key, value in about.items())
-    return f"{said} · commit {_commit()} · torch {_version('torch')} on {_device()}"
+    return " · ".join(filter(None, [said, f"commit {_commit()}", f"torch {_version('torch')} on {_device()}"]))
 
 
 def _commit() -> str:

@@ -44,6 +44,7 @@ def test_the_environments_secrets_are_not_written_down(tmp_path, monkeypatch):
 
 
 def test_a_notebooks_line_says_what_it_is_told_and_what_runs():
+    assert provenance.line().startswith("commit ")
     assert re.fullmatch(r"scale quick, seed 1 · commit \S+ · torch \d\S+ on .+", provenance.line(scale="quick", seed=1))
 
 
