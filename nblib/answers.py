@@ -22,6 +22,8 @@ _REFUSAL = re.compile(
     r"|i['’]m (?:unable|not able)|as an ai|language model|unable to (?:assist|help|comply))\b",
     re.I,
 )
+# narrower: "I cannot swim." is a negation
+_REFUSAL_UNDER_LABEL = re.compile(r"i['’]?m (?:very )?sorry, (?:but )?i (?:can|am)|as an ai\b", re.I)
 _NONE = re.compile(
     r"\W*(?:n/?a|none|null|nil|same|not (?:applicable|possible|available)|no (?:changes?|modification|negation|hedging)"
     r"|(?:this |it |the (?:text|sentence) )?(?:can ?not|can['’]t|could not) be (?:negated|hedged|modified)\b.*"
@@ -119,6 +121,8 @@ def _mapping(answer: str, labels: Sequence[str]) -> dict[str, str]:
             raise _UnusableError(f"no sentence: {label}")
         if label in found:
             raise _UnusableError(f"repeated: {label}")
+        if "\n" in value.strip():
+            raise _UnusableError(f"more than a sentence: {label}")
         found[label] = value
     return found
 
@@ -252,7 +256,7 @@ def _check(found: Mapping[str, str], labels: Sequence[str], anchor: str, prompt:
             raise _UnusableError(f"too short: {label}")
         if labelled.match(text):
             raise _UnusableError(f"labels within: {label}")
-        if _REFUSAL.match(text) and not _REFUSAL.match(anchor):
+        if _REFUSAL_UNDER_LABEL.match(text):
             raise _UnusableError("refusal")
         if _bare(text) == _bare(anchor):
             raise _UnusableError(f"unchanged: {label}")

@@ -38,7 +38,7 @@ class Generation:
     Attributes:
         key: from `key`.
         attempt: 0, 1, … where an answer could not be used and the same was asked again.
-        id: the anchor's.
+        id, anchor: the anchor's id and text.
         kind: of prompt, "negation" or "hedging".
         cues: the hedge cues in the prompt, by kind of hedge; empty for negations.
         model, sampling: as asked for.
@@ -50,6 +50,7 @@ class Generation:
     key: str
     attempt: int
     id: str
+    anchor: str
     kind: str
     cues: Mapping[str, str]
     model: str
@@ -62,7 +63,16 @@ class Generation:
 
 
 _NAMES = [column.name for column in fields(Generation)]
-_TYPES = {"key": str, "attempt": int, "id": str, "kind": str, "cues": dict, "answer": str, "finish_reason": str}
+_TYPES = {
+    "key": str,
+    "attempt": int,
+    "id": str,
+    "anchor": str,
+    "kind": str,
+    "cues": dict,
+    "answer": str,
+    "finish_reason": str,
+}
 
 
 def key(model: str, prompt: str, sampling: Mapping[str, object]) -> str:
@@ -108,7 +118,7 @@ class Store:
     """A file of generations, opened to append to; a context manager that holds the file's lock.
 
     Raises (on entering):
-        GenerationError: another run writes to it, or it holds a line that is no generation.
+        GenerationError: another run writes to it.
     """
 
     def __init__(self, file: str | Path) -> None:
@@ -126,8 +136,6 @@ class Store:
                 "afterwards (cat)."
             ) from None
         try:
-            for _ in read(self.file):  # a damaged line is reported before anything is asked and paid for
-                pass
             self.descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             self._mend()
         except BaseException:

@@ -83,11 +83,18 @@ class Server:
 
 @dataclass(frozen=True)
 class Request:
-    """One question. `key` is the caller's name for it; `sampling` is added to the server's, for this request alone."""
+    """One question.
+
+    Attributes:
+        key: the caller's name for it, unique within a job.
+        sampling: added to the server's, for this request alone.
+        about: whatever the caller wants back with the answer; not sent. JSON, where requests go into a batch.
+    """
 
     key: str
     prompt: str
     sampling: Mapping[str, object] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,12 +108,14 @@ class Answer:
         input_tokens, output_tokens: None where the server doesn't count.
     """
 
-    key: str
     text: str
     finish_reason: str
     model: str
     input_tokens: int | None
     output_tokens: int | None
+
+
+Keep = Callable[[Request, Answer], None]
 
 
 @dataclass(frozen=True)
@@ -157,11 +166,12 @@ class Account:
 async def ask(
     server: Server,
     requests: Iterable[Request],
-    keep: Callable[[Answer], None],
+    keep: Keep,
     *,
     prices: Prices | None = None,
     budget: float | None = None,
     total: int | None = None,
+    account: Account | None = None,
 ) -> Account:
     """Ask all requests, `server.concurrency` at once.
 
@@ -176,6 +186,7 @@ async def ask(
         budget: in the prices' currency. No request is started that could exceed it (`Prices.bound`). What a server charges
             for attempts that failed can't be known.
         total: of requests, for the progress bar.
+        account: of an earlier job, to be carried on (its cost counts towards the budget).
 
     Returns:
         the account; `stopped` is "budget" where that ended the job, else "".
@@ -184,7 +195,7 @@ async def ask(
         LLMError: no key, a server that can't be reached, a key or model it refuses, a wait too long, or one failure after
             another.
     """
-    return await _Job(server, requests, keep, prices or Prices(), budget).run(total)
+    return await _Job(server, requests, keep, prices or Prices(), budget, account or Account()).run(total)
 
 
 def connect(server: Server, retries: int = 0) -> openai.AsyncOpenAI:
@@ -239,13 +250,13 @@ class _Job:
         self,
         server: Server,
         requests: Iterable[Request],
-        keep: Callable[[Answer], None],
+        keep: Keep,
         prices: Prices,
         budget: float | None,
+        account: Account,
     ) -> None:
         self.server, self.requests, self.keep = server, iter(requests), keep
-        self.prices, self.budget = prices, budget
-        self.account = Account()
+        self.prices, self.budget, self.account = prices, budget, account
         self.reserved = 0.0  # what the requests in flight can cost
         self.in_a_row = 0
         self.open_at = 0.0  # by the monotonic clock; before it, a server that has asked to be left alone is
@@ -284,13 +295,11 @@ class _Job:
             return
         self.reserved += bound
         try:
-            answer = await self.retrying(request.key, body)
-        except openai.OpenAIError as error:
-            self.give_up(error)
-        except _UnreadableError as error:
+            answer = await self.retrying(body)
+        except (openai.OpenAIError, _UnreadableError) as error:
             self.give_up(error)
         else:
-            self.keep(answer)
+            self.keep(request, answer)
             self.in_a_row = 0
             self.account.add(answer, self.prices, bound)
             self.progress.update()
@@ -298,7 +307,7 @@ class _Job:
         finally:
             self.reserved -= bound
 
-    async def retrying(self, key: str, body: dict) -> Answer:
+    async def retrying(self, body: dict) -> Answer:
         attempts = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(_passes),
             wait=self.wait,
@@ -307,9 +316,9 @@ class _Job:
             sleep=self.pause,
             reraise=True,
         )
-        return await attempts(self.attempt, key, body)
+        return await attempts(self.attempt, body)
 
-    async def attempt(self, key: str, body: dict) -> Answer:
+    async def attempt(self, body: dict) -> Answer:
         while (seconds := self.open_at - time.monotonic()) > 0:
             await self.pause(seconds)
             if self.halt.is_set():
@@ -323,7 +332,7 @@ class _Job:
             )
         except ValueError as error:  # a body that is not JSON
             raise _UnreadableError(f"the answer is not JSON ({error})") from None
-        return read(key, completion)
+        return read(completion)
 
     def wait(self, state: tenacity.RetryCallState) -> float:
         """Seconds until the next attempt: never less than the server asks for, a little more so that not all come at once."""
@@ -390,7 +399,7 @@ class _Job:
         self.progress.set_postfix_str(said, refresh=refresh)
 
 
-def read(key: str, completion: object) -> Answer:
+def read(completion: object) -> Answer:
     """The answer in a chat completion, which the client library does not check.
 
     Raises:
@@ -408,7 +417,7 @@ def read(key: str, completion: object) -> Answer:
     counts = [count if isinstance(count, int) else None for count in counts]
     if isinstance(refusal, str) and refusal and not said:
         said, finish = refusal, "refusal"
-    return Answer(key, said or "", str(finish or ""), str(getattr(completion, "model", "") or ""), *counts)
+    return Answer(said or "", str(finish or ""), str(getattr(completion, "model", "") or ""), *counts)
 
 
 def kind(error: BaseException) -> str:
