@@ -99,16 +99,20 @@ def select(n: int, seed: int = 0, folder: str | Path | None = None) -> pd.DataFr
     pool = pool.sort_values("rank", kind="stable")
     sizes = {length: round(share * n) for length, share in LENGTHS.items()}
     sizes["middle"] += n - sum(sizes.values())
+    few = pool[pool.groupby(["length", "negative"]).cumcount() < pool.length.map(sizes) * NEGATIVE_SHARE]
+    allowed = pd.concat([pool[~pool.negative], few[few.negative]]).sort_values("rank", kind="stable")
+    there = allowed.length.value_counts().reindex(list(sizes), fill_value=0)
+    if short := [
+        f"{sizes[length]} {length} ones (there are {there[length]})"
+        for length in sizes
+        if there[length] < sizes[length]
+    ]:
+        most = min(int(there[length] / share) for length, share in LENGTHS.items())
+        raise AnchorError(f"{n} anchors need {', '.join(short)}. Ask for at most {most}, or add sources.")
     parts = []
     for length, size in sizes.items():
-        part = pool[pool.length == length]
-        allowed = part[~part.negative | (part.groupby("negative").cumcount() < int(NEGATIVE_SHARE * size))]
-        if len(allowed) < size:
-            raise AnchorError(
-                f"{n} anchors need {size} {length} ones, and the files have {len(allowed)} that may be used. Ask for fewer than "
-                f"{int(len(allowed) / LENGTHS[length])}, or add sources."
-            )
-        parts.append(allowed.loc[_even(allowed.source, size)])
+        part = allowed[allowed.length == length]
+        parts.append(part.loc[_even(part.source, size)])
     return pd.concat(parts).sort_values("rank", kind="stable")[COLUMNS].reset_index(drop=True)
 
 
@@ -158,7 +162,7 @@ def _folder(folder: str | Path | None) -> Path:
 def _prose(text: str, detokenizer: TreebankWordDetokenizer) -> str:
     """As people write it: the spaces that a tokenizer has put before punctuation are gone."""
     text = " ".join(text.split())
-    if re.search(r" [.,;?!]( |$)| n't\b| '(?:s|re|ve|ll|d|m)\b", text):
+    if re.search(r" [.,:;?!]( |$)| n't\b| '(?:s|re|ve|ll|d|m)\b", text):
         text = detokenizer.detokenize(text.split())
         text = re.sub(r" ([.,;:?!]|n't\b|'(?:s|re|ve|ll|d|m)\b)", r"\1", text)
     return text
