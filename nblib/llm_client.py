@@ -257,7 +257,8 @@ class _Job:
     ) -> None:
         self.server, self.requests, self.keep = server, iter(requests), keep
         self.prices, self.budget, self.account = prices, budget, account
-        self.reserved = 0.0  # what the requests in flight can cost
+        self.in_flight, self.reserved = 0, 0.0  # how many requests, and what they can cost
+        self.room = asyncio.Condition()  # told whenever one has come back
         self.in_a_row = 0
         self.open_at = 0.0  # by the monotonic clock; before it, a server that has asked to be left alone is
         self.halt = asyncio.Event()
@@ -290,10 +291,10 @@ class _Job:
         """Ask one request until it is answered or given up."""
         body = self.server.body(request)
         bound = 0.0 if self.budget is None else self.prices.bound(body)
-        if self.budget is not None and self.account.cost + self.reserved + bound > self.budget:
-            self.account.stopped, self.requests = "budget", iter(())
+        if not await self.afford(bound):
             return
         self.reserved += bound
+        self.in_flight += 1
         try:
             answer = await self.retrying(body)
         except (openai.OpenAIError, _UnreadableError) as error:
@@ -306,6 +307,21 @@ class _Job:
             self.show()
         finally:
             self.reserved -= bound
+            self.in_flight -= 1
+            async with self.room:
+                self.room.notify_all()
+
+    async def afford(self, bound: float) -> bool:
+        """Wait until a request that can cost so much fits into the budget; False where it never will."""
+
+        def fits() -> bool:
+            return self.budget is None or self.account.cost + self.reserved + bound <= self.budget
+
+        async with self.room:
+            await self.room.wait_for(lambda: fits() or not self.in_flight or self.halt.is_set())
+        if not fits() and not self.halt.is_set():
+            self.account.stopped, self.requests = "budget", iter(())
+        return fits() and not self.halt.is_set()
 
     async def retrying(self, body: dict) -> Answer:
         attempts = tenacity.AsyncRetrying(

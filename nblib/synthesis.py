@@ -145,14 +145,12 @@ async def generate(
             )
         left = None if budget is None else budget - job.spent(prices)
         account = Account()
-        while not account.stopped and (total := sum(1 for _ in job.pending(anchors, server, seed, attempts))):
-            before = job.kept
-            pending = job.pending(anchors, server, seed, attempts)
+        asked: set[str] = set()  # what is given up in this run is a matter for the next one
+        while not account.stopped and (total := job.count(anchors, server, seed, attempts, asked)):
+            pending = job.pending(anchors, server, seed, attempts, asked)
             account = await llm_client.ask(
                 server, pending, job.keep, prices=prices, budget=left, total=total, account=account
             )
-            if job.kept == before:
-                break  # what is left was given up: a matter for the next run
     return account
 
 
@@ -179,7 +177,7 @@ async def submit(
         job = _Job(store)
         if not llm_batch.waiting(job.batches):
             left = None if budget is None else budget - job.spent(prices)
-            pending = job.pending(anchors, server, seed, attempts)
+            pending = job.pending(anchors, server, seed, attempts, set())
             llm_batch.prepare(server, pending, job.batches, prices=prices, budget=left)
         return await llm_batch.submit(server, job.batches)
 
@@ -199,7 +197,6 @@ class _Job:
         self.batches = store.file.with_name(store.file.name + ".batches")
         self.answered: Counter[str] = Counter()
         self.usable: set[str] = set()
-        self.kept = 0
         for generation in generations.read(self.file):
             self.note(generation)
 
@@ -208,14 +205,20 @@ class _Job:
         if not read(generation).reason:
             self.usable.add(generation.key)
 
-    def pending(self, anchors: pd.DataFrame, server: Server, seed: int, attempts: int) -> Iterator[Request]:
-        """A request for each question without a usable answer and with attempts left; equal questions once."""
-        asked: set[str] = set()
+    def count(self, anchors: pd.DataFrame, server: Server, seed: int, attempts: int, asked: set[str]) -> int:
+        return sum(1 for _ in self.pending(anchors, server, seed, attempts, asked.copy()))
+
+    def pending(
+        self, anchors: pd.DataFrame, server: Server, seed: int, attempts: int, asked: set[str]
+    ) -> Iterator[Request]:
+        """A request for each question without a usable answer and with attempts left; its key is added to `asked`, and what is
+        there already is passed over (equal questions, questions given up)."""
         for question in questions(anchors, server, seed):
             key, attempt = question.key, self.answered[question.key]
-            if key in asked or key in self.usable or attempt >= attempts:
+            name = f"{key}-{attempt}"
+            if name in asked or key in self.usable or attempt >= attempts:
                 continue
-            asked.add(key)
+            asked.add(name)
             seeded = server.sampling.get("seed")  # with the same one, the answer would be the same again
             other = {"seed": seeded + attempt} if attempt and isinstance(seeded, int) else {}
             about = {
@@ -224,7 +227,7 @@ class _Job:
                 "model": server.model,
                 "sampling": {**server.sampling, **other},
             }
-            yield Request(f"{key}-{attempt}", prompt(question.kind, question.anchor, question.cues), other, about)
+            yield Request(name, prompt(question.kind, question.anchor, question.cues), other, about)
 
     def keep(self, request: Request, answer: Answer) -> None:
         """Append an answer, once: a batch whose collection was killed hands it on again."""
@@ -240,7 +243,6 @@ class _Job:
         )
         self.store.append(generation)
         self.note(generation)
-        self.kept += 1
 
     def spent(self, prices: Prices) -> float:
         """What the file has cost."""
