@@ -37,6 +37,8 @@ class _State:
 
     name: str
     base_url: str
+    model: str
+    sampling: dict
     requests: int
     input_file: str = ""
     creating: bool = False
@@ -71,7 +73,7 @@ def prepare(
             "or raise the budget. Nothing was sent."
         )
     for file, count in prepared:  # a file of requests without a state beside it counts for nothing
-        _save(_state_file(file), _State(uuid.uuid4().hex, server.base_url, count))
+        _save(_state_file(file), _State(uuid.uuid4().hex, server.base_url, server.model, dict(server.sampling), count))
 
 
 def waiting(folder: str | Path) -> list[str]:
@@ -276,8 +278,12 @@ def _collected(state: _State) -> bool:
 
 
 def _same_server(server: Server, state: _State, file: Path) -> None:
-    if state.base_url != server.base_url:
-        raise LLMError(f"{file} is a batch at {state.base_url}, not at {server.base_url}. Go on with the former.")
+    theirs, ours = (state.base_url, state.model, state.sampling), (server.base_url, server.model, dict(server.sampling))
+    if theirs != ours:
+        told = [f"{model} at {base_url} with {json.dumps(sampling)}" for base_url, model, sampling in (theirs, ours)]
+        raise LLMError(
+            f"{file} is a batch for {told[0]}, not for {told[1]}. Go on with the former until it is collected."
+        )
 
 
 @contextmanager
