@@ -107,7 +107,8 @@ def select(n: int, seed: int = 0, folder: str | Path | None = None) -> pd.DataFr
         for length in sizes
         if there[length] < sizes[length]
     ]:
-        most = min(int(there[length] / share) for length, share in LENGTHS.items())
+        affirmative = pool.length[~pool.negative].value_counts()
+        most = min(int(affirmative.get(length, 0) / share) for length, share in LENGTHS.items())
         raise AnchorError(f"{n} anchors need {', '.join(short)}. Ask for at most {most}, or add sources.")
     parts = []
     for length, size in sizes.items():

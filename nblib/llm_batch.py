@@ -16,7 +16,6 @@ from pathlib import Path
 
 import openai
 import pandas as pd
-from openai.types.chat import ChatCompletion
 from tqdm.auto import tqdm
 
 from nblib import paths
@@ -202,7 +201,7 @@ async def _hand_on(client: openai.AsyncOpenAI, file: Path, output: str | None, k
                 request, response = asked[row["custom_id"]], row["response"]
                 if response["status_code"] != 200:
                     continue
-                answer = read(ChatCompletion.construct(**response["body"]))
+                answer = read(response["body"])
             except (ValueError, KeyError, TypeError) as error:  # that one is asked again
                 logger.warning(
                     "%s: an answer that can't be read (%s): %.200s", fetched.name, type(error).__name__, line

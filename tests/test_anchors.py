@@ -31,7 +31,7 @@ def folder(tmp_path):
         for words in (10, 20, 40):
             for k in range(40):
                 filler = ["not" if k % 10 == 0 else "word"] + ["word"] * (words - 3)
-                sentence = f"{name.replace(' ', '')} {k} {' '.join(filler)}"
+                sentence = f"{name.title().replace(' ', '')} {k} {' '.join(filler)}"
                 rows.append(ROWS[name](sentence, sentence + " too"))
                 if name == "COCO":
                     rows.append({"image_id": sentence, "caption": "x"})
