@@ -216,8 +216,11 @@ def connect(server: Server, retries: int = 0) -> openai.AsyncOpenAI:
 
 def describe(error: BaseException) -> str:
     """An error in one line, without the key, whatever the server has put into it."""
-    cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else None
-    text = " ".join(f"{type(error).__name__}: {cause or error}".split())
+    if isinstance(error, openai.APIConnectionError):
+        text = f"{kind(error)}: {error.__cause__ or error}"
+    else:
+        text = f"{type(error).__name__}: {error}"
+    text = " ".join(text.split())
     if key := os.environ.get(KEY_VARIABLE, "").strip():
         text = text.replace(key, "***")
     return text if len(text) <= 300 else text[:300] + " …"
@@ -445,9 +448,12 @@ def kind(error: BaseException) -> str:
     """What sort of failure, for counting: "HTTP 429", "time-out", "connection", "unreadable answer"."""
     if isinstance(error, openai.APIStatusError):
         return f"HTTP {error.status_code}"
-    if isinstance(error, openai.APITimeoutError):
-        return "time-out"
-    return "connection" if isinstance(error, openai.APIConnectionError) else "unreadable answer"
+    if not isinstance(error, openai.APIConnectionError):
+        return "unreadable answer"
+    cause: BaseException | None = error  # the client library calls a dropped connection a time-out too
+    while cause is not None and not isinstance(cause, TimeoutError):
+        cause = cause.__cause__
+    return "connection" if cause is None else "time-out"
 
 
 def retry_after(error: BaseException) -> float | None:
