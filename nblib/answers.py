@@ -160,9 +160,9 @@ def _plain_label(name: str, labels: Sequence[str]) -> str | None:
 def _label_pattern(labels: Sequence[str], end: str) -> re.Pattern[str]:
     """The head of a line that gives a label: `2. **"absolute"** (negator):` and its like."""
     names = "|".join(map(re.escape, labels))
-    multi = r"(?:(?:single|multi|multiple)[\s-])?"
+    single = r"(?:single[\s-])?"  # not "multi-word", which is the prompt's other name for a phrase
     return re.compile(
-        rf"{_MARK}{_NUMBER}{_MARK}{_QUOTE}{multi}(?P<label>{names}){_QUOTE}(?:[\s_-]+{_KIND}){{0,2}}\s{{0,2}}{_QUOTE}\s{{0,2}}"
+        rf"{_MARK}{_NUMBER}{_MARK}{_QUOTE}{single}(?P<label>{names}){_QUOTE}(?:[\s_-]+{_KIND}){{0,2}}\s{{0,2}}{_QUOTE}\s{{0,2}}"
         rf"(?:\([^()\n]{{0,60}}\)\s{{0,2}}{_QUOTE}\s{{0,2}})?{end}",
         re.I,
     )
@@ -201,14 +201,13 @@ def _numbered_lines(answer: str, labels: Sequence[str]) -> dict[str, str]:
     places = [(place, match) for place, line in enumerate(lines) if (match := _NUMBERED.match(line))]
     if [int(match["number"]) for _, match in places] != list(range(1, len(labels) + 1)):
         return {}
-    for place, match in places:
-        following = lines[place + 1] if place + 1 < len(lines) else ""
-        if following.strip() and not _NUMBERED.match(following) and not _FENCE.fullmatch(following):
-            raise _UnusableError("more than a sentence")
-        if re.search(
-            rf"\b(?:{'|'.join(labels)})\b", match["text"], re.I
-        ):  # a label after all, written in a way of its own
-            raise _UnusableError("labels in doubt")
+    first, last = places[0][0], places[-1][0]
+    others = [line for line in lines[first : last + 2] if line.strip() and not _NUMBERED.match(line)]
+    if any(not _FENCE.fullmatch(line) for line in others):  # second lines, or headings with other labels
+        raise _UnusableError("more than a sentence")
+    name = re.compile(rf"\b(?:{'|'.join(labels)})\b", re.I)
+    if any(name.search(match["text"]) for _, match in places):  # a label after all, written in a way of its own
+        raise _UnusableError("labels in doubt")
     return {label: match["text"].strip() for label, (_, match) in zip(labels, places, strict=True)}
 
 
@@ -229,7 +228,9 @@ def _lines(answer: str) -> list[str]:
 
 
 def _unwrap(found: dict[str, str], anchor: str) -> dict[str, str]:
-    """Without the quotes or emphasis that all sentences are in; what only some are in is their own."""
+    """Without emphasis, and without the quotes that all sentences are in; those that only some are in are their own."""
+    if "*" not in anchor:  # models like to show what they have changed
+        found = {label: re.sub(r"(\*{1,3})(?=\S)([^*]+)(?<=\S)\1", r"\2", text) for label, text in found.items()}
     if all(re.search(r"[\"'”’],$", text) for text in list(found.values())[:-1]):  # almost JSON
         found = {label: re.sub(r"(?<=[\"'”’]),$", "", text) for label, text in found.items()}
     for left, right in _WRAPPERS * 2:
@@ -243,6 +244,7 @@ def _unwrap(found: dict[str, str], anchor: str) -> dict[str, str]:
 def _check(found: Mapping[str, str], labels: Sequence[str], anchor: str, prompt: str) -> None:
     """Refuse texts that can't be the modified sentence."""
     labelled = _label_pattern(labels, end=r"[:：]")
+    remark = re.compile(rf"\([^()]*\b(?:{'|'.join(labels)}|negat\w+|hedg\w+|cue)\b[^()]*\)\W*$", re.I)
     asked = _bare(prompt.replace(anchor, " ") if anchor else prompt)
     for label in labels:
         text = found[label]
@@ -250,7 +252,7 @@ def _check(found: Mapping[str, str], labels: Sequence[str], anchor: str, prompt:
             raise _UnusableError(f"missing: {label}")
         if not text.isprintable():
             raise _UnusableError(f"unprintable: {label}")
-        if _DECORATED.search(text) or (text.endswith(":") and not anchor.endswith(":")):
+        if _DECORATED.search(text) or remark.search(text) or (text.endswith(":") and not anchor.endswith(":")):
             raise _UnusableError(f"no plain sentence: {label}")
         if len(text.split()) < 3 < len(anchor.split()):
             raise _UnusableError(f"too short: {label}")

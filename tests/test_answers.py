@@ -134,6 +134,7 @@ def changed(**texts):
         (changed(verbal="is flying -> is not flying in the sky"), "no plain sentence: verbal"),
         (changed(verbal="Here the verb is negated with not:"), "no plain sentence: verbal"),
         (changed(verbal='"not" - The plane is not flying.'), "no plain sentence: verbal"),
+        (changed(verbal="The plane is not flying. (verb negated)"), "no plain sentence: verbal"),
         (changed(verbal="not flying"), "too short: verbal"),
         (changed(verbal="Verbal negation: The plane is not flying."), "labels within: verbal"),
         (changed(verbal="I'm sorry, but I can't do that."), "refusal"),
@@ -145,6 +146,8 @@ def changed(**texts):
         (written("**{Label}**\n{text}\n\nOr: It is not so.\n"), "more than a sentence: verbal"),
         (written('{n}. "{label}": {text}', " "), "several labels in a line"),
         ("1. It isn't.\n2. No it.\n3. Unit.\n4. The lexical one is here.", "labels in doubt"),
+        ("By antonym:\n1. It's gone.\n\nBy verb:\n2. It isn't.\n\n3. Unit.\n\n4. No it.", "more than a sentence"),
+        ("1. Single-word cue: It may be so.\n2. Multi-word cue: It is not clear whether it is so.", "no labels"),
         ("1. It isn't.\nReally.\n2. No it.\n3. Unit.\n4. Gone it is.", "more than a sentence"),
         (json.dumps({**SENTENCES, "verbal": ["a", "b"]}), "no sentence: verbal"),
         (json.dumps({**SENTENCES, "verbal": "One.\nTwo."}), "more than a sentence: verbal"),
@@ -174,6 +177,23 @@ def test_a_negation_in_the_first_person_is_no_refusal():
     }
     text = written("{n}. {label}: {text}", sentences=said)
     assert answers.read(text, NEGATIONS, anchor="I can swim.").sentences == said
+
+
+def test_a_multi_word_cue_is_no_word():
+    for second in ("Multi-word", "Multiple-word cue", '"multi-word"'):
+        reading = answers.read(f"1. Single-word: It may be so.\n\n2. {second}: It is not clear if it is so.", HEDGES)
+        assert reading.reason == "missing: phrase"
+
+
+def test_emphasis_on_what_was_changed_is_taken_off():
+    said = {
+        **SENTENCES,
+        "verbal": "The plane is **not** flying, *at* all.",
+        "absolute": "***Nothing*** is there in 2 * 3 * 4.",
+    }
+    reading = read(written("{n}. {label}: {text}", sentences=said))
+    assert reading.sentences["verbal"] == "The plane is not flying, at all."
+    assert reading.sentences["absolute"] == "Nothing is there in 2 * 3 * 4."
 
 
 def test_quotes_that_only_some_sentences_are_in_are_theirs():
@@ -215,9 +235,7 @@ def test_no_text_takes_long(piece, head):
 WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=9)
 INNER = st.one_of(
     WORD,
-    st.sampled_from(
-        ["isn't", "word:", '"verbal"', "1.", "no", "-", "(lexical)", "–", "phrase", "verbal:", "**never**", "'tis"]
-    ),
+    st.sampled_from(["isn't", "word:", '"verbal"', "1.", "no", "-", "(lexical)", "–", "phrase", "verbal:", "'tis"]),
 )
 SAID = st.lists(INNER, min_size=3, max_size=9).map(lambda words: "The " + " ".join(words) + " end.")
 

@@ -239,6 +239,25 @@ def test_a_second_run_on_one_file_is_refused_before_it_asks_anything(file):
         assert len(server.calls) == 10
 
 
+def test_a_run_that_is_interrupted_frees_the_file_and_the_next_one_goes_on(file):
+    async def interrupted(server):
+        run = asyncio.create_task(synthesis.generate(anchors(20), to(server.base_url), file))
+        while len(server.answered()) < 10:
+            await asyncio.sleep(0.01)
+        run.cancel()  # what a notebook's stop button does
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    with LLMServer(lambda call, _: Reply(200, chat(good(call.prompt)).body, delay=0.05)) as server:
+        asyncio.run(interrupted(server))
+        kept = {generation.key for generation in generations.read(file)}
+        seen = len(server.calls)
+        assert 0 < len(kept) < 40
+        generate(server.base_url, file, 20)
+        assert not {_key(call.prompt, server) for call in server.calls[seen:]} & kept
+    assert len(list(generations.read(file))) == 40
+
+
 def test_the_key_is_in_no_file_log_or_message(file, tmp_path, monkeypatch, caplog, capsys):
     canary = "sk-canary-" + hashlib.sha256(b"x").hexdigest()
     monkeypatch.setenv("OPENAI_API_KEY", canary)
