@@ -131,7 +131,8 @@ class Prices:
         return (input_tokens * self.input + output_tokens * self.output) / 1e6
 
     def bound(self, body: Mapping[str, object]) -> float:
-        """The most one request can cost: no token is shorter than a byte, and the answer has its limit.
+        """The most one request can cost: no token is shorter than a byte (and a chat template adds a few), and the answer
+        has its limit.
 
         Raises:
             LLMError: the sampling parameters set no limit.
@@ -139,7 +140,7 @@ class Prices:
         limit = body.get("max_completion_tokens", body.get("max_tokens"))
         if limit is None:
             raise LLMError("A budget needs to know how long an answer can be: set max_tokens in sampling.")
-        said = sum(len(message["content"].encode("utf-8", "replace")) + 16 for message in body["messages"])
+        said = sum(len(message["content"].encode("utf-8", "replace")) + 64 for message in body["messages"])
         return self.cost(said, int(limit))
 
 
