@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import threading
+import time
 from dataclasses import dataclass, field
 
 USAGE = {"prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80}
@@ -22,13 +23,13 @@ class Reply:
 
 @dataclass
 class Call:
-    """What was asked, and whether a complete 200 was sent back."""
+    """What was asked, and when (by the monotonic clock) a complete 200 was sent back."""
 
     method: str
     path: str
     headers: dict
     body: bytes
-    answered: bool = False
+    answered: float | None = None
 
     @property
     def prompt(self):
@@ -70,7 +71,7 @@ class LLMServer:
 
     def answered(self):
         """The prompts of the calls that got a complete 200."""
-        return [call.prompt for call in self.calls if call.answered]
+        return [call.prompt for call in self.calls if call.answered is not None]
 
     def __enter__(self):
         ready = threading.Event()
@@ -134,5 +135,6 @@ class LLMServer:
         await writer.drain()
         if reply.drop:
             return False
-        call.answered = reply.status == 200 and not writer.transport.is_closing()
+        if reply.status == 200 and not writer.transport.is_closing():
+            call.answered = time.monotonic()
         return True

@@ -186,41 +186,43 @@ def test_what_was_given_up_is_for_the_next_run(file):
 
 
 def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_pays_for_nothing_twice(file):
-    """Twenty times kill -9; an answer that was on its way at that moment can't be known to have come, so at most those in
-    flight are asked again."""
+    """Twenty times kill -9. What the file has is never asked again; an answer that was sent and not yet written when the kill
+    came (on the wire, or being read) can't but be: at most as many as were in flight."""
     random.seed(0)
-    count, in_flight, kills = 400, 8, 0
+    count, in_flight, overtaken = 400, 8, 0
     with LLMServer(
         lambda call, _: Reply(200, chat(good(call.prompt)).body, delay=random.uniform(0.02, 0.08))
     ) as server:
-        while kills < 20:
+        for _ in range(20):
             before = {generation.key for generation in generations.read(file)}
             seen = len(server.calls)
             process = PROCESSES.Process(target=generate, args=(server.base_url, file, count))
             process.start()
-            deadline = time.monotonic() + 30
-            while len(server.calls) == seen and process.is_alive() and time.monotonic() < deadline:
-                time.sleep(0.002)
+            while len(server.calls) == seen and process.is_alive():
+                process.join(0.002)
             time.sleep(random.uniform(0, 0.25))
+            killed = time.monotonic()
             process.kill()
             process.join()
-            kills += process.exitcode == -9
+            assert process.exitcode == -9
             kept = {generation.key for generation in generations.read(file)}
+            calls = server.calls[seen:]
+            sent = {_key(call.prompt) for call in calls if call.answered is not None and call.answered < killed}
             assert before <= kept
-            asked = {_key(call.prompt, server) for call in server.calls[seen:]}
-            assert not asked & before, "what the file had was asked again"
-            answered = {_key(call.prompt, server) for call in server.calls[seen:] if call.answered}
-            assert len(answered - kept) <= in_flight
+            assert not {_key(call.prompt) for call in calls} & before, "what the file had was asked again"
+            assert len(sent - kept) <= in_flight
+            overtaken += len(sent - kept)
         assert len(kept) < 2 * count, "the last kill came before the end"
+        seen = len(server.calls)
         generate(server.base_url, file, count)
+        assert not {_key(call.prompt) for call in server.calls[seen:]} & kept
         came = synthesis.results(anchors(count), to(server.base_url), file)
-        twice = sum(Counter(server.answered()).values()) - 2 * count
     assert (came.reason == "").all()
     assert len(list(generations.read(file))) == 2 * count
-    assert twice <= 20 * in_flight
+    logging.getLogger(__name__).info("%d answers of %d were sent and not yet written at a kill", overtaken, 2 * count)
 
 
-def _key(prompt, server):
+def _key(prompt):
     return generations.key("toy", prompt, SAMPLING)
 
 
@@ -254,7 +256,7 @@ def test_a_run_that_is_interrupted_frees_the_file_and_the_next_one_goes_on(file)
         seen = len(server.calls)
         assert 0 < len(kept) < 40
         generate(server.base_url, file, 20)
-        assert not {_key(call.prompt, server) for call in server.calls[seen:]} & kept
+        assert not {_key(call.prompt) for call in server.calls[seen:]} & kept
     assert len(list(generations.read(file))) == 40
 
 
