@@ -75,10 +75,9 @@ class TwoSidedLoss(nn.Module):
         same = (anchor[:, None] == anchor) & (negated[:, None] == negated)
         answers = same.clone().fill_diagonal_(False)
         wrong = near.masked_fill(same, -torch.inf).logsumexp(dim=1, keepdim=True)
-        surprise = (torch.logaddexp(near, wrong) - near).masked_fill(~answers, 0).sum(dim=1) / answers.sum(dim=1).clamp(
-            min=1
-        )
-        weights = torch.where(negated, self.negated_weight, 1.0) * answers.any(dim=1)
+        count = answers.sum(dim=1)
+        surprise = (torch.logaddexp(near, wrong) - near).masked_fill(~answers, 0).sum(dim=1) / count.clamp(min=1)
+        weights = torch.where(negated, self.negated_weight, 1.0) * (count > 0)
         return (weights * surprise).sum() / weights.sum()
 
     def get_config_dict(self) -> dict[str, Any]:
