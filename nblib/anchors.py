@@ -1,8 +1,9 @@
 """Anchor sentences to negate and hedge, from the paper's five kinds of source with its mix of lengths (Truong §3.1.1).
 
 The paper draws 50,000 from jinaai/negation-dataset-v2, whose anchors come from SNLI, Multi-NLI, sentence-compression, Simple
-Wikipedia and COCO captions. Here they come from freely available parts of the same five (`NBLIB_DATA`/anchors; SOURCE.md there
-says which, and from where): stand-ins, to be named so beside every number.
+Wikipedia and COCO captions: `official`, where a hub answers. `stand_ins` are freely available parts of the same five
+(`NBLIB_DATA`/anchors; SOURCE.md there says which, and from where), to be named so beside every number; `authored` are the
+study's own, whose variants are known already. `select` draws from any of these pools.
 """
 
 import hashlib
@@ -11,14 +12,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from nltk.tokenize.treebank import TreebankWordDetokenizer
 
-from nblib import corpora, negator, paths
+from nblib import corpora, negation_profile, negator, paths
 
 LENGTHS = {"short": 0.5, "middle": 0.4, "long": 0.1}  # under 15 words, 15 to 30, over 30; shares as in the paper
 NEGATIVE_SHARE = 0.05  # at most; the paper says "most sentences are affirmative"
 COLUMNS = ["id", "source", "anchor", "entailment", "words", "length", "negative"]
+JINA = "jinaai/negation-dataset-v2"
 _SHORTEST = 4  # words: less is hardly a sentence
 _LONGEST = 60
 _DAMAGED = re.compile(r"[�{}|\[\]<>]|-[LR][RCS]B-|Ã|Å|â€|\\|''|``|http", re.I)
@@ -77,26 +80,25 @@ SOURCES = {
 }
 
 
-def select(n: int, seed: int = 0, folder: str | Path | None = None) -> pd.DataFrame:
+def select(pool: pd.DataFrame, n: int, seed: int = 0) -> pd.DataFrame:
     """Draw anchors: half under 15 words, a tenth over 30, at most `NEGATIVE_SHARE` with a negative word.
 
     Within a length the sources get equal shares, as far as they reach (COCO has hardly a long sentence, Multi-NLI few at all).
     The draw is by a hash of seed and sentence: the same everywhere, and another file beside these changes no order.
 
     Args:
-        folder: with the files of `SOURCES`; `NBLIB_DATA`/anchors unless given.
+        pool: of `POOLS`.
 
     Returns:
         `COLUMNS`, in the order of the draw: any first part has about the same mix. words is their number, length one of
         `LENGTHS`, negative whether it has a negative word (`negator.has_negative_word`); entailment as in `Source`.
 
     Raises:
-        AnchorError: a missing or malformed file, or fewer sentences of some length than needed.
+        AnchorError: fewer sentences of some length than needed.
     """
     if n < 1:
         raise AnchorError(f"{n} anchors can't be drawn: at least 1.")
-    pool = candidates(folder).assign(rank=lambda table: [_rank(seed, sentence) for sentence in table.anchor])
-    pool = pool.sort_values("rank", kind="stable")
+    pool = pool.assign(rank=[_rank(seed, sentence) for sentence in pool.anchor]).sort_values("rank", kind="stable")
     sizes = {length: round(share * n) for length, share in LENGTHS.items()}
     sizes["middle"] += n - sum(sizes.values())
     few = pool[pool.groupby(["length", "negative"]).cumcount() < pool.length.map(sizes) * NEGATIVE_SHARE]
@@ -117,15 +119,18 @@ def select(n: int, seed: int = 0, folder: str | Path | None = None) -> pd.DataFr
     return pd.concat(parts).sort_values("rank", kind="stable")[COLUMNS].reset_index(drop=True)
 
 
-def candidates(folder: str | Path | None = None) -> pd.DataFrame:
-    """All usable sentences of the five sources, each once: `COLUMNS`. What is cut, damaged or no prose is left out.
+def stand_ins(folder: str | Path | None = None) -> pd.DataFrame:
+    """All usable sentences of the five stand-in sources, each once: `COLUMNS`. What is cut, damaged or no prose is left out.
+
+    Args:
+        folder: with the files of `SOURCES`; `NBLIB_DATA`/anchors unless given.
 
     Raises:
         AnchorError: a missing or malformed file.
     """
     root = _folder(folder)
     detokenizer = TreebankWordDetokenizer()
-    found: dict[str, tuple] = {}
+    found: dict[str, tuple[str, str, str]] = {}
     for name, source in SOURCES.items():
         for file in source.files:
             path = root / f"{file}.jsonl.gz"
@@ -138,15 +143,61 @@ def candidates(folder: str | Path | None = None) -> pd.DataFrame:
             except (KeyError, TypeError, AttributeError) as error:
                 raise AnchorError(f"{path}: not the rows expected of {name} ({error!r}). Fetch it again.") from error
             for anchor, entailment in pairs:
-                anchor, entailment = _prose(anchor, detokenizer), _prose(entailment, detokenizer)
-                if anchor not in found and _usable(anchor) and entailment and entailment != anchor:
-                    found[anchor] = (name, anchor, entailment)
+                _add(found, name, _prose(anchor, detokenizer), _prose(entailment, detokenizer))
+    return _pool(found)
+
+
+def official(dataset: str = JINA) -> pd.DataFrame:
+    """All usable sentences of the paper's own source, from the hub (or a folder that `datasets` reads): `COLUMNS`.
+
+    Which of the five a sentence is from isn't said there: the source of all is "jina".
+
+    Raises:
+        AnchorError: no such data set, no network, or no columns anchor and entailment.
+    """
+    from datasets import load_dataset
+
+    try:
+        rows = load_dataset(dataset, split="train")
+    except Exception as error:  # the hub's, the network's, pyarrow's: each has its own
+        raise AnchorError(
+            f"{dataset} can't be read ({type(error).__name__}: {error}). It needs the hub; without one, draw from the stand-ins."
+        ) from error
+    if missing := {"anchor", "entailment"} - set(rows.column_names):
+        raise AnchorError(
+            f"{dataset} has no column {', '.join(sorted(missing))}; it has {', '.join(rows.column_names)}."
+        )
+    found: dict[str, tuple[str, str, str]] = {}
+    for row in rows:
+        _add(found, "jina", " ".join(row["anchor"].split()), " ".join(row["entailment"].split()))
+    return _pool(found)
+
+
+def authored() -> pd.DataFrame:
+    """The study's own anchors, those held out aside: `COLUMNS`, their ids kept."""
+    table = corpora.load("hedgetriple")
+    table = table[~table.id.isin(negation_profile.held_out())]
+    pairs = zip(table.anchor, table.entailment, strict=True)
+    found = {anchor: ("authored", anchor, entailment) for anchor, entailment in pairs}
+    return _pool(found).assign(id=table.id.to_list())
+
+
+POOLS = {"authored": authored, "stand-ins": stand_ins, "official": official}
+
+
+def _add(found: dict[str, tuple[str, str, str]], source: str, anchor: str, entailment: str) -> None:
+    """Keep an anchor's first pair, if it is one."""
+    if anchor not in found and _usable(anchor) and entailment and entailment != anchor:
+        found[anchor] = (source, anchor, entailment)
+
+
+def _pool(found: dict[str, tuple[str, str, str]]) -> pd.DataFrame:
     table = pd.DataFrame(list(found.values()), columns=["source", "anchor", "entailment"])
     words = table.anchor.str.split().str.len()
     return table.assign(
-        id=[f"{hashlib.sha256(text.encode()).hexdigest()[:16]}" for text in table.anchor],
+        id=[hashlib.sha256(text.encode()).hexdigest()[:16] for text in table.anchor],
         words=words,
-        length=pd.cut(words, [0, 14, 30, _LONGEST], labels=list(LENGTHS)).astype(str),
+        length=pd.cut(words, [0, 14, 30, np.inf], labels=list(LENGTHS)).astype(str),
         negative=table.anchor.map(negator.has_negative_word).astype(bool),
     )[COLUMNS]
 

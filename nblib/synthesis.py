@@ -9,7 +9,7 @@ run again, or mixed from direct calls and batches, and ends with the same questi
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from nblib.negation_profile import HEDGES, NEGATIONS
 
 KINDS = {"negation": NEGATIONS, "hedging": HEDGES}  # prompt → the labels it asks for, as it numbers them
 ATTEMPTS = 3  # at an answer that can be used
+BATCH_DISCOUNT = 0.5  # what OpenAI takes off for its Batch API
 COLUMNS = ["id", "anchor", "entailment", *NEGATIONS, "word_cue", "word", "phrase_cue", "phrase"]
 
 
@@ -281,6 +282,30 @@ def read(generation: Generation) -> Reading:
     )
 
 
+def recorded(file: str | Path) -> tuple[pd.DataFrame, Server]:
+    """What a file of generations was asked about (id, anchor), and whom: enough to read it again without any server.
+
+    Raises:
+        SynthesisError: no such file, nothing in it, or answers of several models or sampling parameters.
+    """
+    found: dict[str, str] = {}
+    whom = set()
+    for generation in generations.read(file):
+        found.setdefault(generation.id, generation.anchor)
+        if not generation.attempt:  # a later one may have had another seed
+            whom.add((generation.model, json.dumps(dict(generation.sampling), sort_keys=True)))
+    if not whom:
+        raise SynthesisError(f"No answers in {file}. Give a file of generations, or a model and a server to ask.")
+    if len(whom) > 1:
+        raise SynthesisError(
+            f"{file} holds answers of several models or sampling parameters: {'; '.join(map(' '.join, sorted(whom)))}. Read "
+            "each from a file of its own."
+        )
+    model, sampling = whom.pop()
+    anchors = pd.DataFrame({"id": list(found), "anchor": list(found.values())})
+    return anchors, Server(model=model, sampling=json.loads(sampling))
+
+
 def results(anchors: pd.DataFrame, server: Server, file: str | Path, seed: int = 0) -> pd.DataFrame:
     """What the file says of each question: of its first usable answer, or else of the last one.
 
@@ -360,6 +385,29 @@ def yields(came: pd.DataFrame) -> pd.DataFrame:
     rows += [("anchor", reason, n) for reason, n in anchors.items() if n or reason == "usable"]
     table = pd.DataFrame(rows, columns=["kind", "reason", "n"])
     return table.assign(share=100 * table.n / max(total, 1))
+
+
+def price(
+    asked: pd.DataFrame, rates: Mapping[str, Sequence[float]], anchors: int, batch_discount: float = BATCH_DISCOUNT
+) -> pd.DataFrame:
+    """What it would cost to ask about so many anchors, as long prompts and answers as these.
+
+    Args:
+        asked: kind, attempts, input and output (tokens of one prompt and of one answer); a row a question.
+        rates: model → price of a million input and of a million output tokens.
+
+    Returns:
+        model, calls, input and output (million tokens), price, in_batches (the price through a Batch API), in the rates'
+        currency.
+    """
+    each = asked.groupby("kind")[["attempts", "input", "output"]].mean()
+    calls = anchors * each.attempts.sum()
+    millions = {side: anchors * (each.attempts * each[side]).sum() / 1e6 for side in ("input", "output")}
+    rows = []
+    for model, (of_input, of_output) in rates.items():
+        cost = millions["input"] * of_input + millions["output"] * of_output
+        rows.append((model, calls, *millions.values(), cost, cost * (1 - batch_discount)))
+    return pd.DataFrame(rows, columns=["model", "calls", "input", "output", "price", "in_batches"])
 
 
 def _clash(made: Mapping[str, str]) -> bool:

@@ -1,6 +1,8 @@
 """Tables for people: the paper's number beside ours, as HTML in the notebook and as CSV, HTML and LaTeX on disk."""
 
 import hashlib
+from collections.abc import Sequence
+from difflib import SequenceMatcher
 from html import escape
 from pathlib import Path
 
@@ -18,8 +20,12 @@ CSS = [
 ]
 
 
-def show(table: pd.DataFrame, caption: str, digits: int = 2) -> Styler:
-    """The table as a reader should see it: caption, fixed number of digits, a dash for what is missing."""
+def show(table: pd.DataFrame, caption: str, digits: int = 2, html: Sequence[str] = ()) -> Styler:
+    """The table as a reader should see it: caption, fixed number of digits, a dash for what is missing.
+
+    Args:
+        html: columns that hold HTML (`edits`); all others are escaped.
+    """
     table = table.reset_index(drop=True)  # the index is hidden, and a repeated one can't be styled
     integers = [column for column in table.columns if _whole(table[column])]
     formats = {
@@ -31,6 +37,7 @@ def show(table: pd.DataFrame, caption: str, digits: int = 2) -> Styler:
         .hide(axis="index")
         .set_caption(escape(caption, quote=False))
         .set_table_styles(CSS)
+        .format(subset=list(html))
         .set_properties(subset=texts, **{"text-align": "left"})
         .set_uuid(hashlib.sha256(caption.encode()).hexdigest()[:8])  # not random: saved tables are compared
     )
@@ -61,6 +68,19 @@ def save_table(table: pd.DataFrame, name: str, caption: str, run_dir: str | Path
             encoding="utf-8",
         )
     return styled
+
+
+def edits(before: str, after: str) -> str:
+    """The second text as HTML, with what it drops of the first struck through and what it adds underlined, word by word."""
+    old, new = before.split(), after.split()
+    parts = []
+    for kind, start, end, new_start, new_end in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
+        dropped, added = escape(" ".join(old[start:end])), escape(" ".join(new[new_start:new_end]))
+        if kind == "equal":
+            parts.append(added)
+        else:
+            parts += [f"<del>{dropped}</del>"] * bool(dropped) + [f"<ins>{added}</ins>"] * bool(added)
+    return " ".join(parts)
 
 
 def latex_text(text: str) -> str:

@@ -6,7 +6,7 @@ import json
 import pandas as pd
 import pytest
 
-from nblib import anchors, negator, paths
+from nblib import anchors, corpora, negation_profile, negator, paths
 from nblib.anchors import AnchorError
 
 ROWS = {
@@ -41,7 +41,7 @@ def folder(tmp_path):
 
 
 def test_the_mix_is_the_papers_and_the_sources_have_equal_shares(folder):
-    table = anchors.select(200, folder=folder)
+    table = anchors.select(anchors.stand_ins(folder), 200)
     assert table.columns.tolist() == anchors.COLUMNS
     assert table.length.value_counts().to_dict() == {"short": 100, "middle": 80, "long": 20}
     assert table.words.groupby(table.length).agg(["min", "max"]).to_numpy().tolist() == [[40, 40], [20, 20], [10, 10]]
@@ -53,9 +53,9 @@ def test_the_mix_is_the_papers_and_the_sources_have_equal_shares(folder):
 
 
 def test_the_draw_depends_on_the_seed_alone(folder):
-    first = anchors.select(100, folder=folder)
-    pd.testing.assert_frame_equal(first, anchors.select(100, folder=folder))
-    other = anchors.select(100, seed=1, folder=folder)
+    first = anchors.select(anchors.stand_ins(folder), 100)
+    pd.testing.assert_frame_equal(first, anchors.select(anchors.stand_ins(folder), 100))
+    other = anchors.select(anchors.stand_ins(folder), 100, seed=1)
     assert set(first.id) != set(other.id)
     shared = first.merge(other, on="anchor")
     assert (shared.id_x == shared.id_y).all(), "an id is the sentence's own"
@@ -67,7 +67,7 @@ def test_a_source_that_is_too_small_gives_what_it_has(folder):
         "mnli_textfooler_sample",
         [ROWS["Multi-NLI"](f"One {k} of ten short words it is so far.", "It is.") for k in range(3)],
     )
-    table = anchors.select(100, folder=folder)
+    table = anchors.select(anchors.stand_ins(folder), 100)
     assert (table.source == "Multi-NLI").sum() == 3
     assert table.length.value_counts().to_dict() == {"short": 50, "middle": 40, "long": 10}
 
@@ -90,7 +90,7 @@ def test_a_source_that_is_too_small_gives_what_it_has(folder):
 def test_sentences_are_written_as_people_write_and_damaged_ones_left_out(folder, text, kept):
     write(folder, "snli_dev", [ROWS["SNLI"](text, "It is so.")])
     write(folder, "snli_test", [])
-    found = anchors.candidates(folder)
+    found = anchors.stand_ins(folder)
     found = found[found.source == "SNLI"].anchor.tolist()
     assert kept is None or found == ([kept] if kept else [])
 
@@ -99,41 +99,75 @@ def test_only_entailed_pairs_of_the_inference_sets_are_taken(folder):
     rows = [{"premise": f"A man number {k} walks his dog.", "hypothesis": "A man walks.", "label": k} for k in range(3)]
     write(folder, "snli_dev", rows)
     write(folder, "snli_test", [])
-    found = anchors.candidates(folder)
+    found = anchors.stand_ins(folder)
     assert found.anchor[found.source == "SNLI"].tolist() == ["A man number 0 walks his dog."]
 
 
 def test_a_missing_file_is_named_with_where_it_comes_from(folder):
     (folder / "snli_test.jsonl.gz").unlink()
     with pytest.raises(AnchorError, match=r"No file .*snli_test.jsonl.gz: SNLI comes from it. Complete .* SOURCE.md"):
-        anchors.select(10, folder=folder)
+        anchors.select(anchors.stand_ins(folder), 10)
 
 
 def test_a_file_with_other_rows_is_an_error(folder):
     write(folder, "snli_dev", [{"text": "x"}])
     with pytest.raises(AnchorError, match=r"snli_dev.jsonl.gz: not the rows expected of SNLI .*'label'"):
-        anchors.select(10, folder=folder)
+        anchors.select(anchors.stand_ins(folder), 10)
 
 
 def test_more_than_there_is_says_how_many_there_are(folder):
     with pytest.raises(
         AnchorError, match=r"10000 anchors need 5000 short ones .*4000 middle ones .*Ask for at most \d+"
     ) as failure:
-        anchors.select(10_000, folder=folder)
+        anchors.select(anchors.stand_ins(folder), 10_000)
     most = int(str(failure.value).split("at most ")[1].split(",")[0])
-    assert len(anchors.select(most - 10, folder=folder)) == most - 10
+    assert len(anchors.select(anchors.stand_ins(folder), most - 10)) == most - 10
     with pytest.raises(AnchorError, match="at least 1"):
-        anchors.select(0, folder=folder)
+        anchors.select(anchors.stand_ins(folder), 0)
 
 
 def test_without_the_official_data_it_says_what_to_set():
     with pytest.raises(AnchorError, match="set NBLIB_DATA"):
-        anchors.select(10)
+        anchors.stand_ins()
+
+
+def jina(folder, rows):
+    """A folder that `datasets` reads as it reads the hub's."""
+    pd.DataFrame(rows).to_parquet(folder / "train.parquet")
+    return str(folder)
+
+
+def test_the_papers_own_source_is_read_as_datasets_reads_it(tmp_path):
+    rows = [
+        {"anchor": f"The {k}th man walks\nhis dog.", "entailment": "A man walks.", "negative": "No."} for k in range(20)
+    ]
+    rows += [rows[0], {"anchor": "Too short.", "entailment": "It is.", "negative": "No."}]
+    table = anchors.official(jina(tmp_path, rows))
+    assert table.columns.tolist() == anchors.COLUMNS
+    assert table.anchor.tolist() == [f"The {k}th man walks his dog." for k in range(20)]
+    assert set(table.source) == {"jina"}
+    assert set(table.length) == {"short"}
+
+
+def test_a_source_without_the_columns_or_the_network_is_an_error(tmp_path):
+    with pytest.raises(AnchorError, match="has no column anchor; it has text, entailment"):
+        anchors.official(jina(tmp_path, [{"text": "A man walks.", "entailment": "x"}]))
+    with pytest.raises(AnchorError, match=r"nowhere/at-all can't be read .* draw from the stand-ins"):
+        anchors.official("nowhere/at-all")
+
+
+def test_the_authored_anchors_keep_their_ids_and_the_held_out_stay_out():
+    table = anchors.authored()
+    assert table.columns.tolist() == anchors.COLUMNS
+    assert len(table) == 1700
+    assert not set(table.id) & set(negation_profile.held_out())
+    assert not table.set_index("id").anchor.reindex(corpora.load("hedgetriple").id).dropna().duplicated().any()
+    assert table.merge(corpora.load("hedgetriple"), on=["id", "anchor", "entailment"]).shape[0] == len(table)
 
 
 @pytest.mark.official
 def test_the_files_at_hand_give_thousands_in_the_papers_mix():
-    table = anchors.select(5000)
+    table = anchors.select(anchors.stand_ins(), 5000)
     assert table.words.lt(15).mean() == 0.5
     assert table.words.gt(30).mean() == 0.1
     assert table.negative.mean() <= 0.05

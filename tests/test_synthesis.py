@@ -340,3 +340,40 @@ def test_yields_count_every_question_by_its_reason(file):
         ("anchor", "usable", 5, 50.0),
         ("anchor", "a question without a usable answer", 5, 50.0),
     ]
+
+
+# --- a recording ------------------------------------------------------------------------------------------------------
+
+
+def test_a_recording_is_read_again_without_a_server(file):
+    seeded = {**SAMPLING, "seed": 7}
+    with LLMServer(bad_for(3, chat("no"))) as server:
+        generate_with = to(server.base_url, sampling=seeded)
+        asyncio.run(synthesis.generate(anchors(5), generate_with, file))
+        live = synthesis.results(anchors(5), generate_with, file)
+    asked, whom = synthesis.recorded(file)
+    pd.testing.assert_frame_equal(asked.sort_values("id", ignore_index=True), anchors(5))
+    assert (whom.model, whom.sampling) == ("toy", seeded)
+    again = synthesis.results(anchors(5), whom, file)
+    pd.testing.assert_frame_equal(again, live)
+
+
+def test_a_file_that_is_no_recording_of_one_model_is_refused(file):
+    with pytest.raises(SynthesisError, match=r"No answers in .*generations.jsonl"):
+        synthesis.recorded(file)
+    with LLMServer() as server:
+        for model in ("toy", "other"):
+            asyncio.run(synthesis.generate(anchors(1), to(server.base_url, model=model), file))
+    with pytest.raises(SynthesisError, match="several models or sampling parameters: other .*; toy"):
+        synthesis.recorded(file)
+
+
+def test_the_price_is_tokens_times_rates():
+    asked = pd.DataFrame({
+        "kind": ["negation", "negation", "hedging", "hedging"], "attempts": [1, 3, 1, 1],
+        "input": [100, 200, 50, 50], "output": [40, 60, 10, 30],
+    })  # fmt: skip
+    bill = synthesis.price(asked, {"m": (2.0, 10.0), "free": (0.0, 0.0)}, anchors=1_000_000)
+    assert bill.columns.tolist() == ["model", "calls", "input", "output", "price", "in_batches"]
+    assert bill.iloc[0].tolist() == ["m", 3_000_000, 2 * 150 + 50, 2 * 50 + 20, 700 + 1200, 950]
+    assert bill.price[1] == 0

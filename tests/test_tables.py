@@ -72,3 +72,16 @@ def test_the_papers_number_stands_beside_ours_with_difference_and_interval():
     assert table.difference[0] == pytest.approx(0.13)
     assert pd.isna(table.difference[1])
     assert table.interval[1] == ""
+
+
+def test_edits_are_marked_and_their_text_is_no_markup():
+    marked = tables.edits("The <b>plane</b> is flying low", "The <b>plane</b> is not flying")
+    assert marked == "The &lt;b&gt;plane&lt;/b&gt; is <ins>not</ins> flying <del>low</del>"
+    assert tables.edits("a b", "a b") == "a b"
+
+
+def test_only_the_columns_named_are_markup():
+    table = pd.DataFrame({"text": ["<i>x</i>"], "edits": [tables.edits("a", "b")]})
+    page = tables.show(table, "Edits", html=["edits"]).to_html()
+    assert "&lt;i&gt;x&lt;/i&gt;" in page
+    assert "<del>a</del> <ins>b</ins>" in page
