@@ -18,6 +18,8 @@ ENCODERS = config["adapter_encoders"]  # notebook 06 runs once for each
 SCORED = config["benchmark_encoders"]  # notebook 07 runs once for each, with its adapter as a cure
 BENCHMARK = config["negation_adapter"]["benchmark"]
 BENCHMARKS = config["encoder_benchmarks"]["benchmarks"]
+SYNTHESIS = config["synthesis"]
+VARIANTS = config["triples"].get("variants", "authored")  # what the triples are built from: authored, or notebook 02's
 TRAININGS = sweeps.trainings(config)  # notebook 04 runs once for each: name → its parameters
 TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores: name → the training they come from
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
@@ -111,10 +113,32 @@ rule negation_adapter:
         "{EXECUTE} 06 {log} -y {params.json:q}"
 
 
+rule synthesis:
+    input:
+        notebook("02_synthesis"),
+        shipped("hedgetriple"),
+        SYNTHESIS["beside"],
+        [] if SYNTHESIS.get("model") else SYNTHESIS["recording"],
+        "data/published/prompts.json",
+        "data/published/hedge_cues.json",
+    params:
+        json=lambda wildcards: parameters("synthesis"),
+    output:
+        multiext(f"{RUN}/synthesis/variants.parquet", "", ".json"),
+        multiext(f"{RUN}/results/02_synthesis.csv", "", ".json"),
+        expand(f"{RUN}/figures/fig_02_{{name}}.{{kind}}", name=["anchors", "yields"], kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/tab_02_{{name}}.{{kind}}", name=["yields", "price"], kind=["csv", "html", "tex"]),
+    log:
+        f"{RUN}/notebooks/02_synthesis.ipynb",
+    shell:
+        "{EXECUTE} 02 {log} -y {params.json:q}"
+
+
 rule triples:
     input:
         notebook("03_triples"),
         shipped("hedgetriple", *read_by_07("mini")),
+        [] if VARIANTS == "authored" else VARIANTS,
         "data/heldout_anchors.txt",
         "data/published/hedge_cues.json",
     params:

@@ -269,41 +269,71 @@ def save(folder: str | Path, tables: dict[str, pd.DataFrame], card: str) -> Path
     return folder
 
 
-def load_anchors(file: str | Path) -> pd.DataFrame:
-    """The anchors that notebook 03 has left, with their split.
+def load_variants(file: str | Path) -> pd.DataFrame:
+    """Anchors with their six variants, as notebook 02 leaves them (entailment may be missing in some or all).
 
     Raises:
         TripleError: no such file, or no such table.
     """
-    file = paths.resolve(file)
-    make = "Make it: python -m nblib.execution 03 out.ipynb (its run_dir says where it goes)."
-    if not file.is_file():
-        raise TripleError(f"No anchors at {file}. {make}")
-    try:
-        table = pd.read_parquet(file)
-    except Exception as error:  # pyarrow has its own for every way a file can be damaged
-        raise TripleError(f"{file} can't be read as parquet ({error}). {make}") from error
-    missing = {"id", "anchor", "entailment", "split", *NEGATIONS, *HEDGES} - set(table.columns)
-    if missing:
-        raise TripleError(f"{file} has no column {', '.join(sorted(missing))}. {make}")
+    return _read(file, {"id", "anchor", "entailment", *NEGATIONS, *HEDGES}, "02")
+
+
+def load_anchors(file: str | Path) -> pd.DataFrame:
+    """The anchors that notebook 03 has left, with their split.
+
+    Raises:
+        TripleError: no such file, or no such table, or one that would train on what is held out.
+    """
+    table = _read(file, {"id", "anchor", "entailment", "split", *NEGATIONS, *HEDGES}, "03")
     if leaked := set(table.id[table.split != "held out"]) & set(held_out()):
-        raise TripleError(f"{file} would train on {len(leaked)} held-out anchors, first {min(leaked)}. {make}")
+        raise TripleError(
+            f"{paths.resolve(file)} would train on {len(leaked)} held-out anchors, first {min(leaked)}. {_how('03')}"
+        )
     return table
 
 
-def card(parts: dict[str, pd.DataFrame], threshold: int, seed: int) -> str:
-    """What to say of exported triples: what they are, how many, how they were made, what they are not."""
+def _read(file: str | Path, columns: set[str], notebook: str) -> pd.DataFrame:
+    file = paths.resolve(file)
+    if not file.is_file():
+        raise TripleError(f"No anchors at {file}. {_how(notebook)}")
+    try:
+        table = pd.read_parquet(file)
+    except Exception as error:  # pyarrow has its own for every way a file can be damaged
+        raise TripleError(f"{file} can't be read as parquet ({error}). {_how(notebook)}") from error
+    if missing := columns - set(table.columns):
+        raise TripleError(f"{file} has no column {', '.join(sorted(missing))}. {_how(notebook)}")
+    return table
+
+
+def _how(notebook: str) -> str:
+    return f"Make it: python -m nblib.execution {notebook} out.ipynb (its run_dir says where it goes)."
+
+
+def card(parts: dict[str, pd.DataFrame], threshold: int, seed: int, variants: str = "authored") -> str:
+    """What to say of exported triples: what they are, how many, how they were made, what they are not.
+
+    Args:
+        variants: "authored", or the file of notebook 02 that they were built from.
+    """
     sizes = "\n".join(f"| {name} | {table.id.nunique():,} | {len(table):,} |" for name, table in parts.items())
     return f"""# HedgeTriple open
 
-Triples for contrastive training (Truong et al., *Learning Robust Negation Text Representations*, §3.1.3), from authored
-anchors: `anchor`, `positive` (a hedged variant), `negative` (a negated one), `hedge` and `negation` (which), `id` (the anchor's).
+Triples for contrastive training (Truong et al., *Learning Robust Negation Text Representations*, §3.1.3):
+`anchor`, `positive` (a hedged variant), `negative` (a negated one), `hedge` and `negation` (which), `id` (the anchor's).
 
 | split | anchors | triples |
 |---|---|---|
 {sizes}
 
-Made with a Levenshtein threshold of {threshold} characters on all six variants and seed {seed}; 300 further anchors are held out
-for the negation-type profile and in neither split. The texts were written by a large language model under close instructions,
-not sampled from the paper's sources: this is not the authors' HedgeTriple. Known weaknesses: the study's data card.
+Made with a Levenshtein threshold of {threshold} characters on all six variants and seed {seed}. {_origin(variants)}
 """
+
+
+def _origin(variants: str) -> str:
+    if variants != "authored":
+        return f"Anchors and variants: {variants}, synthesised by notebook 02; its sidecar says by which model."
+    return (
+        "300 further anchors are held out for the negation-type profile and in neither split. The texts were written by a\n"
+        "large language model under close instructions, not sampled from the paper's sources:\n"
+        "this is not the authors' HedgeTriple. Known weaknesses: the study's data card."
+    )

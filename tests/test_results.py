@@ -111,14 +111,14 @@ def test_an_answer_read_back_from_disk_still_answers(tmp_path):
 
 def test_expected_numbers_are_finite_and_no_exhibit_is_left_out():
     wanted = results.expected()
-    assert wanted[["paper", "exhibit"]].drop_duplicates().shape[0] == 37
+    assert wanted[["paper", "exhibit"]].drop_duplicates().shape[0] == 38
     assert wanted[wanted.metric != "shown"].published.notna().all()
     assert not wanted.duplicated(results.KEY).any()
 
 
-def test_an_empty_study_has_all_37_exhibits_not_run_and_says_what_would_run_them():
+def test_an_empty_study_has_all_38_exhibits_not_run_and_says_what_would_run_them():
     table = results.coverage(results.scoreboard(NONE, "quick"))
-    assert len(table) == 37
+    assert len(table) == 38
     assert set(table.status) == {"not run"}
     assert table.not_run.sum() == len(results.expected())
     assert (table[["reproduced", "partial"]] == 0).all(axis=None)

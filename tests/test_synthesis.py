@@ -364,7 +364,7 @@ def test_a_file_that_is_no_recording_of_one_model_is_refused(file):
     with LLMServer() as server:
         for model in ("toy", "other"):
             asyncio.run(synthesis.generate(anchors(1), to(server.base_url, model=model), file))
-    with pytest.raises(SynthesisError, match="several models or sampling parameters: other .*; toy"):
+    with pytest.raises(SynthesisError, match=r"several models or sampling parameters: other .*; toy"):
         synthesis.recorded(file)
 
 
