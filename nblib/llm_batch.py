@@ -19,7 +19,8 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from nblib import paths
-from nblib.llm_client import Keep, LLMError, Prices, Request, Server, connect, describe, read
+from nblib.llm_client import Keep, LLMError, Prices, Request, Server, connect
+from nblib.llm_replies import describe, read
 
 logger = logging.getLogger(__name__)
 

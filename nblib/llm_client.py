@@ -13,19 +13,28 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import openai
 import tenacity
 from tqdm.auto import tqdm
 
+from nblib.llm_replies import (
+    KEY_VARIABLE,
+    LONGEST_WAIT,
+    Answer,
+    UnreadableError,
+    describe,
+    kind,
+    no_quota,
+    passes,
+    read,
+    retry_after,
+)
+
 logger = logging.getLogger(__name__)
 
-KEY_VARIABLE = "OPENAI_API_KEY"
 LONGEST_BACKOFF = 60.0  # seconds between two attempts, where the server asks for nothing else
-LONGEST_WAIT = 600.0  # seconds: a server that asks for more (a daily quota) ends the run
 IN_A_ROW = 10  # requests given up with no answer between them: then it isn't they that are at fault
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _OURS = ("model", "messages", "stream", "n")
@@ -96,24 +105,6 @@ class Request:
     prompt: str
     sampling: Mapping[str, object] = field(default_factory=dict)
     about: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One answer.
-
-    Attributes:
-        text: the raw answer, "" where the model said nothing.
-        finish_reason: the server's: stop, length, content_filter, …; "refusal" where it marks the text as one.
-        model: what the server says has answered.
-        input_tokens, output_tokens: None where the server doesn't count.
-    """
-
-    text: str
-    finish_reason: str
-    model: str
-    input_tokens: int | None
-    output_tokens: int | None
 
 
 Keep = Callable[[Request, Answer], None]
@@ -215,18 +206,6 @@ def connect(server: Server, retries: int = 0) -> openai.AsyncOpenAI:
     )
 
 
-def describe(error: BaseException) -> str:
-    """An error in one line, without the key, whatever the server has put into it."""
-    if isinstance(error, openai.APIConnectionError):
-        text = f"{kind(error)}: {error.__cause__ or error}"
-    else:
-        text = f"{type(error).__name__}: {error}"
-    text = " ".join(text.split())
-    if key := os.environ.get(KEY_VARIABLE, "").strip():
-        text = text.replace(key, "***")
-    return text if len(text) <= 300 else text[:300] + " …"
-
-
 def _key(base_url: str) -> str:
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if key and not (key.isascii() and key.isprintable() and " " not in key):
@@ -242,10 +221,6 @@ def _key(base_url: str) -> str:
 
 
 # --- one job ----------------------------------------------------------------------------------------------------------
-
-
-class _UnreadableError(ValueError):
-    """An answer that is no chat completion."""
 
 
 class _HaltedError(Exception):
@@ -306,7 +281,7 @@ class _Job:
         self.in_flight += 1
         try:
             answer = await self.retrying(body)
-        except (openai.OpenAIError, _UnreadableError) as error:
+        except (openai.OpenAIError, UnreadableError) as error:
             self.give_up(error)
         else:
             self.keep(request, answer)
@@ -334,7 +309,7 @@ class _Job:
 
     async def retrying(self, body: dict) -> Answer:
         attempts = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(_passes),
+            retry=tenacity.retry_if_exception(passes),
             wait=self.wait,
             stop=tenacity.stop_after_attempt(self.server.attempts) | tenacity.stop_when_event_set(self.halt),
             before_sleep=self.note,
@@ -355,7 +330,7 @@ class _Job:
             completion = await self.client.post("/chat/completions", body=body, cast_to=object)
             completion = json.loads(completion) if isinstance(completion, str) else completion  # sent as another type
         except ValueError as error:  # a body that is not JSON
-            raise _UnreadableError(f"the answer is not JSON ({error})") from None
+            raise UnreadableError(f"the answer is not JSON ({error})") from None
         return read(completion)
 
     def wait(self, state: tenacity.RetryCallState) -> float:
@@ -393,7 +368,7 @@ class _Job:
         asked = retry_after(error)
         if status in _FATAL:
             self.stop(LLMError(f"{where}, model {self.server.model!r}: {_FATAL[status]} ({said})."))
-        elif _no_quota(error):
+        elif no_quota(error):
             self.stop(LLMError(f"{where}: the account's quota is used up ({said}). Raise it, then run again."))
         elif asked is not None and asked > LONGEST_WAIT:
             self.stop(LLMError(f"{where} asks to wait {asked:,.0f} seconds ({said}). Run again after that."))
@@ -421,64 +396,3 @@ class _Job:
         tokens = account.input_tokens + account.output_tokens
         said = f"failures {account.failures.total()}, tokens {tokens:,}, cost {account.cost:.4f}"
         self.progress.set_postfix_str(said, refresh=refresh)
-
-
-def read(completion: object) -> Answer:
-    """The answer in a chat completion as the server has sent it.
-
-    Raises:
-        ValueError: it is none.
-    """
-    try:
-        choice = completion["choices"][0]
-        said, refusal = choice["message"].get("content"), choice["message"].get("refusal")
-        usage = completion.get("usage") or {}
-        counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise _UnreadableError(f"the answer is no chat completion: {str(completion)[:200]!r}") from error
-    if not isinstance(said, str | None):
-        raise _UnreadableError(f"the answer's content is no text: {str(said)[:200]!r}")
-    counts = [count if isinstance(count, int) else None for count in counts]
-    finish = choice.get("finish_reason")
-    if isinstance(refusal, str) and refusal and not said:
-        said, finish = refusal, "refusal"
-    return Answer(said or "", str(finish or ""), str(completion.get("model") or ""), *counts)
-
-
-def kind(error: BaseException) -> str:
-    """What sort of failure, for counting: "HTTP 429", "time-out", "connection", "unreadable answer"."""
-    if isinstance(error, openai.APIStatusError):
-        return f"HTTP {error.status_code}"
-    if not isinstance(error, openai.APIConnectionError):
-        return "unreadable answer"
-    cause: BaseException | None = error  # the client library calls a dropped connection a time-out too
-    while cause is not None and not isinstance(cause, TimeoutError):
-        cause = cause.__cause__
-    return "connection" if cause is None else "time-out"
-
-
-def retry_after(error: BaseException) -> float | None:
-    """Seconds the server asks to wait (Retry-After, in seconds or as a date); None where it doesn't."""
-    if not isinstance(error, openai.APIStatusError):
-        return None
-    value = error.response.headers.get("retry-after", "")
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
-        except (ValueError, TypeError):  # no date, or one without a time zone
-            return None
-    return seconds if 0 < seconds < float("inf") else None
-
-
-def _passes(error: BaseException) -> bool:
-    """Whether trying again can help."""
-    if isinstance(error, openai.APIStatusError):
-        passing = error.status_code in (408, 409, 425, 429) or error.status_code >= 500
-        return passing and not _no_quota(error) and (retry_after(error) or 0) <= LONGEST_WAIT
-    return isinstance(error, openai.APIConnectionError | _UnreadableError)
-
-
-def _no_quota(error: BaseException) -> bool:
-    return isinstance(error, openai.APIStatusError) and error.code == "insufficient_quota"

@@ -19,7 +19,8 @@ import pandas as pd
 from nblib import answers, generations, llm_batch, llm_client, paths
 from nblib.answers import Reading
 from nblib.generations import Generation, GenerationError, Store
-from nblib.llm_client import Account, Answer, Prices, Request, Server
+from nblib.llm_client import Account, Prices, Request, Server
+from nblib.llm_replies import Answer
 from nblib.negation_profile import HEDGES, NEGATIONS
 
 KINDS = {"negation": NEGATIONS, "hedging": HEDGES}  # prompt → the labels it asks for, as it numbers them
