@@ -107,6 +107,11 @@ def parse(sentence: str) -> Doc:
     return _pipeline()(sentence)
 
 
+def count_tokens(sentence: str) -> int:
+    """How many tokens a sentence has, punctuation and clitics included ("It's fine." has four)."""
+    return len(_pipeline().tokenizer(sentence))
+
+
 def tag_all(sentences: Sequence[str]) -> Iterator[Doc]:
     """Sentences with lemmas and parts of speech, in batches; not parsed, which takes half of the time."""
     return _pipeline().pipe(sentences, batch_size=256, disable=["parser"])

@@ -13,7 +13,11 @@ def load(name: str = "semantoneg") -> pd.DataFrame:
     Rows that ask about the same four sentences share a `sentence_set` (the official 3,152 rows come from 770 sets); they
     are not independent, and a split that separates them shares sentences between its parts.
     """
-    table = corpora.load(name)
+    return items(corpora.load(name))
+
+
+def items(table: pd.DataFrame) -> pd.DataFrame:
+    """The same from any table with idx, label, input and sentences, such as `semantoneg_construction` makes."""
     sets = [frozenset([row.input, *row.sentences]) for row in table.itertuples()]
     return pd.DataFrame(
         {
