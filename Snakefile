@@ -137,7 +137,7 @@ rule synthesis:
 rule triples:
     input:
         notebook("03_triples"),
-        shipped("hedgetriple", *read_by_07("mini")),
+        shipped("hedgetriple", "exclusions", *read_by_07("mini")),
         [] if VARIANTS == "authored" else VARIANTS,
         "data/heldout_anchors.txt",
         "data/published/hedge_cues.json",
@@ -164,6 +164,7 @@ def home(training):
 rule encoder_training:
     input:
         notebook("04_encoder_training"),
+        shipped("exclusions"),
         f"{RUN}/triples/anchors.parquet",
     params:
         json=lambda wildcards: parameters(

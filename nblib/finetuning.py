@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 import torch
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.sampler import DefaultBatchSampler
 from transformers import TrainerCallback
@@ -24,7 +24,7 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from nblib import models, paths, provenance
 from nblib.losses import Loss, make_loss
-from nblib.triples import TripleError, check
+from nblib.triples import EXCLUSION, TripleError, check
 from nblib.tuned import FinetuningError, add_lora, interpolate, prepare
 
 Method = Literal["full", "lora"]
@@ -95,6 +95,17 @@ def examples(triples: pd.DataFrame, together: bool = False) -> Dataset:
     return Dataset.from_pandas(pd.concat([anchors, *columns], axis=1), preserve_index=False)
 
 
+def data_sets(triples: pd.DataFrame, together: bool = False) -> DatasetDict:
+    """The examples of a training, statements and exclusions apart: they have different numbers of positives and negatives, and
+    a batch holds one kind.
+
+    Raises:
+        TripleError: see `examples`.
+    """
+    kinds = check(triples).hedge.eq(EXCLUSION).map({False: "statements", True: "exclusions"})
+    return DatasetDict({kind: examples(part, together) for kind, part in triples.groupby(kinds, sort=False)})
+
+
 class AnchorBatches(DefaultBatchSampler):
     """Batches without two examples of one anchor (its hedge would become another's negative), of similar lengths.
 
@@ -160,18 +171,18 @@ def train(
         FinetuningError: out of memory, or a checkpoint of another training.
         TripleError: see `examples`.
     """
-    data, folder = examples(triples, settings.loss == "two-sided"), paths.writable_folder(checkpoints)
+    data, folder = data_sets(triples, settings.loss == "two-sided"), paths.writable_folder(checkpoints)
     _claim(folder, settings, data)
     base = prepare(models.load(settings.base).model, settings.pooling)
     model = copy.deepcopy(base)
     if settings.method == "lora":
         model = add_lora(model, settings.rank, settings.seed)
-    positives = sum(column.startswith("positive") for column in data.column_names)
+    losses = {kind: make_loss(model, settings.loss, _count(part, "positive")) for kind, part in data.items()}
     gpu = torch.cuda.is_available()
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(folder), num_train_epochs=settings.epochs, per_device_train_batch_size=settings.batch_size,
         learning_rate=settings.learning_rate, warmup_steps=0.1, lr_scheduler_type="linear", bf16=settings.bf16, use_cpu=not gpu,
-        seed=settings.seed, batch_sampler=AnchorBatches, dataloader_pin_memory=gpu,
+        seed=settings.seed, batch_sampler=AnchorBatches, multi_dataset_batch_sampler="proportional", dataloader_pin_memory=gpu,
         save_strategy="steps", save_steps=checkpoint_steps, save_total_limit=1, logging_steps=0.02, report_to="none",
     )  # fmt: skip
     watch = [_AfterEpoch(base, model, evaluate)] if evaluate else []
@@ -179,7 +190,7 @@ def train(
         model=model,
         args=arguments,
         train_dataset=data,
-        loss=make_loss(model, settings.loss, positives),
+        loss=losses,
         callbacks=watch,
     )
     try:
@@ -187,14 +198,19 @@ def train(
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "memory" not in str(error):
             raise
+        widest = max(len(part.column_names) for part in data.values())
         raise FinetuningError(
-            f"Out of memory with {settings.batch_size} anchors a step ({settings.batch_size * len(data.column_names)} texts). "
+            f"Out of memory with {settings.batch_size} anchors a step ({settings.batch_size * widest} texts). "
             f"Lower batch_size, or choose method 'lora', and remove {folder}, whose checkpoints (if any) are of these settings."
         ) from error
     columns = ["step", "epoch", "loss", "learning_rate"]
     logged = pd.DataFrame([entry for entry in trainer.state.log_history if "loss" in entry], columns=columns)
     model = trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)  # out of autocast: float32 again
     return model.eval(), logged.astype(float)
+
+
+def _count(part: Dataset, side: str) -> int:
+    return sum(column.startswith(side) for column in part.column_names)
 
 
 class _AfterEpoch(TrainerCallback):
@@ -208,14 +224,18 @@ class _AfterEpoch(TrainerCallback):
             self.evaluate(interpolate(self.base, self.model, 1.0), round(state.epoch))
 
 
-def _claim(folder: Path, settings: Settings, data: Dataset) -> None:
+def _claim(folder: Path, settings: Settings, data: DatasetDict) -> None:
     """Make the folder this training's, or see that it is.
 
     Raises:
         FinetuningError: it holds the checkpoints of another.
     """
-    texts = "\n".join(text for column in data.column_names for text in data[column])
-    mine = {**asdict(settings), "examples": len(data), "texts": hashlib.sha256(texts.encode()).hexdigest()}
+    texts = "\n".join(text for part in data.values() for column in part.column_names for text in part[column])
+    mine = {
+        **asdict(settings),
+        "examples": sum(map(len, data.values())),
+        "texts": hashlib.sha256(texts.encode()).hexdigest(),
+    }
     file = folder / "training.json"
     if file.is_file() and _last_checkpoint(folder) and json.loads(file.read_text(encoding="utf-8")) != mine:
         raise FinetuningError(

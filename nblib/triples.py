@@ -21,7 +21,8 @@ from nblib.negation_profile import HEDGES, NEGATIONS, held_out
 
 THRESHOLD = 60  # characters; "equivalent to 10 words" (§3.1.3)
 NEVIR_DEV = 10  # of the 50 training pairs at hand, to choose on
-RECIPES = ("both", "only negation", "only hedging", *NEGATIONS, "mixed", "rule-based", "NevIR")
+EXCLUSION = "exclusion"  # what `hedge` and `negation` say of a triple of `exclusions`
+RECIPES = ("both", "only negation", "only hedging", *NEGATIONS, "mixed", "rule-based", "both + exclusions", "NevIR")
 COLUMNS = ["id", "anchor", "positive", "negative", "hedge", "negation"]
 _SHORT_NOT = ("n't", "n’t")
 _AUXILIARIES = {"do", "be", "have", "will", "would", "can", "could", "the", "a", "an", "any"}
@@ -143,14 +144,31 @@ def build(anchors: pd.DataFrame, recipe: str = "both", seed: int = 0) -> pd.Data
 
 
 def training_set(anchors: pd.DataFrame, recipe: str, size: int = 0, seed: int = 0) -> pd.DataFrame:
-    """The triples of one training: the first `size` anchors (0: all) of the split "train", by recipe (`build`); or, for the
-    recipe "NevIR" (Weller §6), of the training pairs at hand all but the last `NEVIR_DEV`."""
+    """The triples of one training: the first `size` anchors (0: all) of the split "train", by recipe (`build`), for "both +
+    exclusions" with those of `exclusions`; or, for the recipe "NevIR" (Weller §6), of the training pairs at hand all but the
+    last `NEVIR_DEV`."""
     if recipe == "NevIR":
         pairs = corpora.load("nevir", "train_sample")
         train = pairs.head(len(pairs) - NEVIR_DEV)
         return nevir(subset(train, size or len(train)))
     train = anchors[anchors.split == "train"]
-    return build(subset(train, size or len(train)), recipe, seed)
+    chosen = subset(train, size or len(train))
+    if recipe == "both + exclusions":
+        return pd.concat([build(chosen), exclusions()], ignore_index=True)
+    return build(chosen, recipe, seed)
+
+
+def exclusions() -> pd.DataFrame:
+    """Triples that ask to leave something out ("X, but not Y"), which no hedge or negation of a statement does: a query, a
+    passage that answers it, one about just what it excludes; and its twin, for which the two change sides. The study's own,
+    authored; two an item."""
+    table = corpora.load("exclusions")
+    sides = [("query", "positive", "negative"), ("twin", "negative", "positive")]
+    tables = [
+        pd.DataFrame({"id": table.id, "anchor": table[query], "positive": table[answer], "negative": table[other]})
+        for query, answer, other in sides
+    ]
+    return check(pd.concat(tables, ignore_index=True).assign(hedge=EXCLUSION, negation=EXCLUSION))
 
 
 def nevir(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 
 from nblib import finetuning, triples
 from nblib.finetuning import AnchorBatches, Settings
+from nblib.losses import TwoSidedLoss
 from nblib.tuned import FinetuningError
 
 TEXTS = ["the dog is red", "the cat is not green", "a woman was never in the house", "no door is open", "it"]
@@ -73,6 +74,31 @@ def test_anchors_with_unequally_many_negatives_are_refused():
         finetuning.examples(toy_triples(2).iloc[1:])
     with pytest.raises(triples.TripleError, match="No triples"):
         finetuning.examples(toy_triples(1).head(0))
+
+
+def with_exclusions(n=6):
+    """Toy triples and the study's first exclusions, query and twin."""
+    found = triples.exclusions()
+    return pd.concat([toy_triples(n), found[found.id < "ex-004"]], ignore_index=True)
+
+
+def test_statements_and_exclusions_are_kinds_of_their_own():
+    data = finetuning.data_sets(with_exclusions(3), together=True)
+    assert {kind: len(part) for kind, part in data.items()} == {"statements": 3, "exclusions": 8}
+    assert data["exclusions"].column_names == ["anchor", "positive_1", "negative_1"]
+    assert list(finetuning.data_sets(toy_triples(2))) == ["statements"]
+
+
+def test_a_step_has_one_kind_and_all_are_seen(toy, tmp_path, monkeypatch):
+    steps = []
+    forward = TwoSidedLoss.forward
+    monkeypatch.setattr(
+        TwoSidedLoss,
+        "forward",
+        lambda self, texts, labels: steps.append(self.positives) or forward(self, texts, labels),
+    )
+    finetuning.train(replace(toy, loss="two-sided", epochs=1), with_exclusions(6), tmp_path)
+    assert sorted(steps) == [1, 1, 2, 2], "eight exclusions with one positive, six anchors with two, four a step"
 
 
 # --- batches ----------------------------------------------------------------------------------------------------------

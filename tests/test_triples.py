@@ -288,6 +288,22 @@ def test_cue_coverage_counts_the_papers_cues_alone():
 # --- export -----------------------------------------------------------------------------------------------------------
 
 
+def test_exclusions_ask_both_ways_round():
+    table = triples.exclusions()
+    assert len(table) == 400
+    query, twin = table[table.id == "ex-000"].to_dict("records")
+    assert (query["positive"], query["negative"]) == (twin["negative"], twin["positive"])
+    assert query["anchor"] != twin["anchor"]
+    assert table.anchor.is_unique
+
+
+def test_the_recipe_with_exclusions_is_both_and_they():
+    apart = anchors(4).assign(split="train")
+    table = triples.training_set(apart, "both + exclusions")
+    assert len(table) == 32 + 400
+    pd.testing.assert_frame_equal(table.head(32), triples.training_set(apart, "both"))
+
+
 def test_exported_triples_load_in_one_line(tmp_path, monkeypatch):
     import datasets
 
