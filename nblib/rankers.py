@@ -81,12 +81,15 @@ class TfIdf:
         query, document = counts[: len(queries)], counts[len(queries) :]
         squares = []
         for here, there in [(query, document), (document, query)]:
-            shared = here.power(2).multiply(there > 0).sum(axis=1)
-            squares.append(shared + self.OWN**2 * (here.power(2).sum(axis=1) - shared))
-        lengths = np.sqrt(np.multiply(*squares)).A1
-        return np.divide(
-            query.multiply(document).sum(axis=1).A1, lengths, out=np.zeros(len(lengths)), where=lengths > 0
-        )
+            shared = _row_sums(here.power(2).multiply(there > 0))
+            squares.append(shared + self.OWN**2 * (_row_sums(here.power(2)) - shared))
+        lengths, products = np.sqrt(squares[0] * squares[1]), _row_sums(query.multiply(document))
+        cosines = np.divide(products, lengths, out=np.zeros(len(queries)), where=lengths > 0)
+        return cosines.round(12)  # what is equal by the formula is a tie, whatever the order of summation
+
+
+def _row_sums(table) -> np.ndarray:
+    return np.asarray(table.sum(axis=1)).ravel()
 
 
 def _words(text: str) -> list[str]:
@@ -104,7 +107,7 @@ class Sparse:
         answers, document_rows = np.unique(list(documents), return_inverse=True)
         ask = _csr(self.model.encode_query(asked.tolist(), show_progress_bar=False))
         answer = _csr(self.model.encode_document(answers.tolist(), show_progress_bar=True))
-        return np.asarray(ask[query_rows].multiply(answer[document_rows]).sum(axis=1)).ravel()
+        return _row_sums(ask[query_rows].multiply(answer[document_rows]))
 
 
 def _csr(weights):  # a sparse torch tensor can't be indexed by rows
