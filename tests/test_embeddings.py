@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from encoders import written
 
 from nblib import embeddings, models
 from nblib.embeddings import EmbeddingError
@@ -199,3 +200,10 @@ def test_a_gpu_gives_the_same_vectors_as_the_cpu(tiny_encoder_folder, tiny_encod
     on_gpu = models.load(str(tiny_encoder_folder), device="cuda")
     np.testing.assert_allclose(on_gpu.model.encode(TEXTS), tiny_encoder.model.encode(TEXTS), rtol=1e-3, atol=1e-4)
     assert on_gpu.fingerprint == tiny_encoder.fingerprint
+
+
+def test_queries_go_through_a_tower_of_their_own(fresh_cache):
+    asks = written({"Q: a": [0.0, 1.0]}, name="asks", query_prompt="Q: ")
+    both = replace(written({"a": [1.0, 0.0]}, name="both"), query_tower=asks)
+    roles = {role: embeddings.encode(both, ["a"], role=role).tolist() for role in ("query", "document", "symmetric")}
+    assert roles == {"query": [[0.0, 1.0]], "document": [[1.0, 0.0]], "symmetric": [[1.0, 0.0]]}

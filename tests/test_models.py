@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+import yaml
 
 from nblib import models, paths, tuned
 from nblib.models import ModelError, ModelSpec
@@ -240,8 +241,27 @@ def test_registry_entries_are_pinned_and_complete():
         assert bool(spec.hub) or bool(spec.package), name
         assert not spec.package or re.fullmatch("[0-9a-f]{64}", spec.sha256), name
         assert not spec.remote_code or re.fullmatch("[0-9a-f]{40}", spec.revision or ""), f"{name}: unpinned code"
-        assert spec.max_length, name
-        assert spec.pooling, name
+        # pooling and length come with the models of the sentence-transformers library
+        assert (spec.hub or "").startswith("sentence-transformers/") or (spec.max_length and spec.pooling), name
+        assert spec.similarity in ("cosine", "dot"), name
+
+
+def test_no_two_files_of_the_registry_name_the_same_encoder():
+    files = [yaml.safe_load(file.read_text()) for file in sorted((paths.DATA / "registries").glob("*.yaml"))]
+    encoders = [name for part in files for name, entry in part.items() if name in models.registry()]
+    assert sorted(encoders) == sorted(models.registry())
+
+
+def test_two_towers_are_loaded_and_told_from_either(copy_of_tiny, monkeypatch):
+    document, query = str(copy_of_tiny("document")), str(copy_of_tiny("query"))
+    specs = {
+        "both": ModelSpec("both", hub=document, query_encoder="asks", similarity="dot"),
+        "asks": ModelSpec("asks", hub=query, query_prompt="she "),
+    }
+    monkeypatch.setattr(models, "registry", lambda: specs)
+    both, asks = (models.load(name, device="cpu") for name in ("both", "asks"))
+    assert both.query_tower.name == "asks" and asks.query_tower is None
+    assert len({both.fingerprint, asks.fingerprint, models.fingerprint(both.model)}) == 2  # the copies are alike
 
 
 @pytest.mark.parametrize("name", ["e5-base-v2", "e5-large-v2"])

@@ -159,7 +159,8 @@ def test_a_tie_is_wrong():
 def test_the_nearest_of_several_negatives_counts():
     rows = [question(ask="input", negatives=["n", "m"])]
     vectors = {"q": NEAR, "p": [1.0, 0.5], "n": FAR, "m": [1.0, 0.1]}
-    assert run(with_rows(tasks.get("SemAntoNegMini"), rows), written(vectors))[0]["accuracy"] == 0
+    result, predictions = run(with_rows(tasks.get("SemAntoNegMini"), rows), written(vectors))
+    assert result["accuracy"] == 0 and predictions["test"].nearest_negative.tolist() == [1]
     assert run(with_rows(tasks.get("SemAntoNegMini"), rows), written({**vectors, "m": FAR}))[0]["accuracy"] == 1
 
 

@@ -35,7 +35,8 @@ class PairwiseTask(LocalTask, AbsTask):
 
     An item counts only where all its questions are right, and a tie is wrong (Weller §3.4; NevIR's two documents are nearly
     identical). Predictions: id, cluster, margin (similarity of the positive minus that of the nearest negative; the smallest
-    over the item's questions), `margin_<question>` where there are several, correct.
+    over the item's questions), `margin_<question>` where there are several, `nearest_negative` (its place, from 0) where there
+    are several negatives, correct.
 
     Attributes:
         roles: prompts of the question and of the candidates; None for symmetric tasks.
@@ -75,16 +76,31 @@ class PairwiseTask(LocalTask, AbsTask):
             kind: the similarity, "cosine" or "dot".
         """
         n = len(questions)
-        to_positive = embeddings.similarity(ask, answers[:n], kind)
         owner = np.repeat(np.arange(n), questions.negatives.map(len))
-        to_negatives = pd.Series(embeddings.similarity(ask[owner], answers[n:], kind)).groupby(owner).max()
-        table = questions[["id", "cluster", "question"]].assign(margin=to_positive - to_negatives.to_numpy())
+        to_positive = embeddings.similarity(ask, answers[:n], kind)
+        return PairwiseTask.settle(questions, to_positive, embeddings.similarity(ask[owner], answers[n:], kind))
+
+    @staticmethod
+    def settle(questions: pd.DataFrame, to_positive: np.ndarray, to_negatives: np.ndarray) -> pd.DataFrame:
+        """Predictions from similarities, or any other scores.
+
+        Args:
+            questions: from `rows`, n of them.
+            to_positive: each query's score with its positive, [n].
+            to_negatives: with each of its negatives, question by question.
+        """
+        counts = questions.negatives.map(len)
+        by_question = pd.Series(to_negatives).groupby(np.repeat(np.arange(len(questions)), counts))
+        table = questions[["id", "cluster", "question"]].assign(margin=to_positive - by_question.max().to_numpy())
         items = (
             table.groupby("id", sort=False).agg(cluster=("cluster", "first"), margin=("margin", "min")).reset_index()
         )
         if table.question.nunique() > 1:
-            by_question = table.pivot(index="id", columns="question", values="margin").add_prefix("margin_")
-            items = items.merge(by_question.reset_index(), on="id", validate="1:1")
+            margins = table.pivot(index="id", columns="question", values="margin").add_prefix("margin_")
+            items = items.merge(margins.reset_index(), on="id", validate="1:1")
+        elif (counts > 1).any():
+            firsts = np.concatenate([[0], counts.cumsum()[:-1]])
+            items["nearest_negative"] = by_question.idxmax().to_numpy() - firsts
         return items.assign(correct=items.margin > 0)
 
 
