@@ -2,9 +2,13 @@
 
 Under `<run_dir>/scores/<ranker>/` a ranker leaves `<task>_test.parquet` (per-item predictions, in the encoders' layout, so
 that `scores.load_predictions` and `scores.compare` take both) and `ranker.json` (which ranker that was).
+
+    python -m nblib.ranking TF-IDF --scale official --suite official --run-dir runs/official
 """
 
+import argparse
 import json
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib import paths, scores, tasks
-from nblib.rankers import Ranker, RankerError
+from nblib import corpora, models, paths, provenance, rankers, results, scores, tasks
+from nblib.rankers import LateInteraction, Ranker, RankerError
 from nblib.tasks.negation import PairwiseTask
 
 
@@ -80,3 +84,43 @@ def judge(ranker: Ranker, questions: pd.DataFrame) -> pd.DataFrame:
 def result_rows(ranking: Ranking, ranker: str, scale: str) -> list[dict]:
     """The scores as rows of the results schema; a system that no paper ran stands in Weller's Table 2 where it ranks NevIR."""
     return scores.result_rows(ranking.summary, ranker, scale, home="weller")
+
+
+def align(ranker: LateInteraction, pair: int = 0, name: str = "nevir_mini") -> pd.DataFrame:
+    """Figures 9 and 10: which document tokens a query's tokens find, for the first question of a pair and both documents.
+
+    Returns:
+        document (negated or edited), query_token, document_token and their places, similarity (`LateInteraction.alignment`).
+    """
+    row = corpora.load(name).iloc[pair]
+    tables = {"negated": row.doc1, "edited": row.doc2}
+    return pd.concat(
+        [ranker.alignment(row.q1, document).assign(document=kind) for kind, document in tables.items()],
+        ignore_index=True,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line: rank the pairwise tasks of a suite, leave predictions and results."""
+    parser = argparse.ArgumentParser(prog="python -m nblib.ranking", description=__doc__.splitlines()[0])
+    parser.add_argument("ranker", help="a name of data/registries/rankers.yaml, a folder, or maxsim:<encoder>")
+    parser.add_argument("--scale", default="lab", help="the name of the run, as in the results")
+    parser.add_argument("--suite", default="mini", choices=list(tasks.SUITES))
+    parser.add_argument("--run-dir", default="runs/lab")
+    given = parser.parse_args(arguments)
+    try:
+        ranker = rankers.load(given.ranker)
+        ranking = rank(ranker, pairwise(tasks.SUITES[given.suite]), given.run_dir)
+        if isinstance(ranker, LateInteraction):
+            with paths.write_atomically(scores.folder_of(given.run_dir, ranker.name) / "alignment.csv") as draft:
+                align(ranker).to_csv(draft, index=False, lineterminator="\n", float_format="%.4f")
+        file = paths.resolve(given.run_dir) / "results" / f"07_{ranker.name}.csv"
+        results.save(result_rows(ranking, ranker.name, given.scale), file)
+        took = ranking.summary.groupby("task")[["seconds", "pairs"]].first().sum()
+        provenance.write_sidecar(file, ranker=ranker.name, source=ranker.source, suite=given.suite, **took.to_dict())
+    except (RankerError, models.ModelError, corpora.CorpusError, FileNotFoundError, PermissionError) as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()
