@@ -79,7 +79,7 @@ def read(
             raise _UnusableError("empty")
         if len(answer) > LONGEST:
             raise _UnusableError("too long")
-        found = _sentences(answer, labels)
+        found = _sentences(_proper(answer, labels, prompt), labels)
         found = _unwrap({label: " ".join(text.split()) for label, text in found.items()}, anchor)
         _check(found, labels, anchor, prompt)
     except _UnusableError as unusable:
@@ -99,6 +99,18 @@ def _sentences(answer: str, labels: Sequence[str]) -> dict[str, str]:
     if missing:
         raise _UnusableError(f"missing: {', '.join(missing)}")
     return found
+
+
+def _proper(answer: str, labels: Sequence[str], prompt: str) -> str:
+    """The answer without a repetition of the prompt before it; a model that goes on to ask itself another text is refused."""
+    lines = _lines(answer)
+    echoes = [place for place, line in enumerate(lines) if line.strip(" *#").lower() == "modified text:"]
+    if not echoes:
+        return answer
+    head, asked = _label_pattern(labels, end=_COLON), {_bare(line) for line in _lines(prompt)}
+    if any(head.match(line) and _bare(line) not in asked for line in lines[: echoes[-1]]):
+        raise _UnusableError("several texts")
+    return "\n".join(lines[echoes[-1] + 1 :])
 
 
 # --- a JSON object ----------------------------------------------------------------------------------------------------
@@ -218,10 +230,7 @@ _NUMBERED = re.compile(rf"{_MARK}\(?(?P<number>\d{{1,2}})[.):\]]\s+(?P<text>\S.*
 
 
 def _lines(answer: str) -> list[str]:
-    """The lines of the answer proper: a model that repeats the prompt answers after its last line."""
-    lines = re.split(r"\r\n|\r|\n", answer)
-    echoes = [place for place, line in enumerate(lines) if line.strip(" *#").lower() == "modified text:"]
-    return lines[echoes[-1] + 1 :] if echoes else lines
+    return re.split(r"\r\n|\r|\n", answer)
 
 
 # --- the sentences ----------------------------------------------------------------------------------------------------
@@ -256,6 +265,8 @@ def _check(found: Mapping[str, str], labels: Sequence[str], anchor: str, prompt:
             raise _UnusableError(f"no plain sentence: {label}")
         if len(text.split()) < 3 < len(anchor.split()):
             raise _UnusableError(f"too short: {label}")
+        if text.count('"') % 2 and not anchor.count('"') % 2:
+            raise _UnusableError(f"an open quote: {label}")
         if labelled.match(text):
             raise _UnusableError(f"labels within: {label}")
         if _REFUSAL_UNDER_LABEL.match(text):

@@ -161,6 +161,49 @@ def test_what_leaves_a_doubt_is_refused_with_its_reason(text, reason):
     assert (reading.reason, dict(reading.sentences)) == (reason, {})
 
 
+# what Gemma 3 270M has said (data/generations and trials before it), shortened
+SAID_BY_GEMMA = [
+    (
+        HEDGES,
+        '1. "word": A plane is reportedly flying.\n2. "phrase": It\'s not convincing that jets are flying.\n\nThe toy maker '
+        'recalled trains.\nAdd hedging to the text. Two types of hedging:\n1. "word": single-word cue such as reportedly\n'
+        '2. "phrase": multi-word cue such as not convincing\nModified text:\n1. "word": A plane is reportedly flying.\n'
+        '2. "phrase": It\'s not convincing that the jets are flying.',
+        "several texts",
+    ),
+    (
+        HEDGES,
+        '1. "word": "The toy maker recalled the toy cars.\n2. "phrase": We\'re not sure if the toy maker recalled the toys.',
+        "an open quote: word",
+    ),
+    (
+        HEDGES,
+        '1. "word": A plane is reportedly flying.\n2. "phrase": It\'s not clear whether it\'s the plane.\n3. "word": There\'s a '
+        'plane in the sky.\n4. "phrase": Perhaps the plane is blue.',
+        "repeated: word",
+    ),
+    (
+        NEGATIONS,
+        '1. "verbal": The plane is not flying.\n2. "absolute": There is no plane.\n3. "affixal": The non-flying plane is here.\n'
+        '4. "lexical": The plane is grounded.\n5. "semantic": The plane is not up.',
+        "more than a sentence: lexical",
+    ),
+    (
+        NEGATIONS,
+        '1. "verbal": At sunset it did not lock.\n2. "absolute": At sunset gates never lock.\n3. "affixal": It unlocked.\n'
+        '4. "lexical": At sunset it stood open.\nText: The gate locks itself.\nNegate the text.',
+        "more than a sentence: lexical",
+    ),
+]
+
+
+@pytest.mark.parametrize(("labels", "text", "reason"), SAID_BY_GEMMA)
+def test_what_a_small_model_has_said_is_refused_with_its_reason(labels, text, reason):
+    cues = {"word": "reportedly", "phrase": "not convincing"}
+    prompt = synthesis.prompt("hedging" if labels == HEDGES else "negation", ANCHOR, cues)
+    assert answers.read(text, labels, anchor=ANCHOR, prompt=prompt).reason == reason
+
+
 @pytest.mark.parametrize(
     ("finish", "reason"), [("length", "truncated"), ("content_filter", "filtered"), ("refusal", "refusal")]
 )
