@@ -166,8 +166,7 @@ SAID_BY_GEMMA = [
     (
         HEDGES,
         '1. "word": A plane is reportedly flying.\n2. "phrase": It\'s not convincing that jets are flying.\n\nThe toy maker '
-        "recalled forty thousand trains.\nAdd hedging to the text. Two types of hedging:\n"
-        '1. "word": single-word cue such as reportedly\n'
+        'recalled trains.\nAdd hedging to the text. Two types of hedging:\n1. "word": single-word cue such as reportedly\n'
         '2. "phrase": multi-word cue such as not convincing\nModified text:\n1. "word": A plane is reportedly flying.\n'
         '2. "phrase": It\'s not convincing that the jets are flying.',
         "several texts",
