@@ -61,10 +61,15 @@ function makeFilters(table) {
   apply();
 }
 
-for (const table of document.querySelectorAll("table")) {
-  if (table.tHead && table.tBodies[0]?.rows.length > 1) makeSortable(table);
-  if (table.dataset.filter) makeFilters(table);
-}
+const sortable = [...document.querySelectorAll("table")].filter((table) => table.tHead && table.tBodies[0]?.rows.length > 1);
+sortable.forEach(makeSortable);
+document.querySelectorAll("table[data-filter]").forEach(makeFilters);
+
+// Chromium repeats a table's head on every printed page only where nothing in it can be pressed.
+addEventListener("beforeprint", () => {
+  for (const button of document.querySelectorAll("th button")) button.replaceWith(...button.childNodes);
+});
+addEventListener("afterprint", () => sortable.forEach(makeSortable));
 
 const tools = document.querySelector(".tools");
 if (tools) {
