@@ -30,20 +30,24 @@ class Browser:
 
     def send(self, method: str, **parameters: object) -> dict:
         """Call a method of the protocol and wait for its answer."""
-        number = next(self.ids)
-        self.socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        number = self._call(method, parameters)
         return self._until(lambda message: message.get("id") == number).get("result", {})
 
     def open(self, file: Path) -> None:
         """Open a file and wait until it is loaded."""
         self.requests.clear()
         self.complaints.clear()
-        self.send("Page.navigate", url=file.as_uri())
+        self._call("Page.navigate", {"url": file.as_uri()})  # its answer may come after the load event
         self._until(lambda message: message.get("method") == "Page.loadEventFired")
 
     def evaluate(self, script: str) -> object:
         """The value of a JavaScript expression in the page."""
         return self.send("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+
+    def _call(self, method: str, parameters: dict) -> int:
+        number = next(self.ids)
+        self.socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        return number
 
     def _until(self, wanted) -> dict:
         while True:

@@ -80,11 +80,13 @@ def toy_run(folder, seconds=1.0):
         'tables.save_table(t, "tab_06_x", "A")\nplotting.save_figure(figure, f"fig_06_x_{model.name}", data, run_dir)'
     )
     table = new_output("execute_result", data={"text/html": TABLE})
-    timed = [new_output("stream", name="stdout", text=f"Trained in {seconds} s.")]
+    timed = [new_output("stream", name="stdout", text=f"Trained in {seconds} s.\n{folder}/results")]
     execute(folder, cells(outputs=[*OUTPUTS, *timed]), seconds=seconds)
     shown = cells("# 06 Adapter", saving, [FIGURE, table])
     execute(folder, shown, "06_adapter/tiny-encoder.ipynb", encoder="tiny-encoder", run_dir="runs/toy")
-    failed = new_output("error", ename="ValueError", evalue=CANARY, traceback=[f"\x1b[31mtraceback\x1b[0m {CANARY}"])
+    failed = new_output(
+        "error", ename="ValueError", evalue=CANARY, traceback=[f"\x1b[38;5;241mtraceback\x1b[0m {CANARY}"]
+    )
     notice = new_markdown_cell("<span>An Exception was encountered</span>", metadata={"tags": [content.NOTICE]})
     stopped = [notice, *cells("# 04 Training", outputs=[failed])]
     execute(folder / "sweep", stopped, "04_training/both-s0.ipynb")
@@ -249,7 +251,7 @@ def test_the_same_run_at_another_time_makes_the_same_pages(index, tmp_path, monk
     monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
     toy_run(tmp_path / "runs" / "toy", seconds=59.25)
     assert tree(report.build("toy").parent) == tree(index.parent)
-    assert "Trained in … s." in index.with_name("01_toy.html").read_text()
+    assert "Trained in … s.\nruns/toy/results" in index.with_name("01_toy.html").read_text()
     assert "table 3" in index.with_name("01_toy.html").read_text()
 
 

@@ -1,18 +1,20 @@
 """What a page shows of an executed notebook: its texts, its code, and its outputs as figures, tables and printed text.
 
 A picture in an output is shown as the SVG that its cell saved (`plotting.save_figure`), with the data behind it; the name
-is read from the cell. Widgets leave their static form. Durations are left out, so that two runs of the same code make the
-same page.
+is read from the cell. Widgets leave their static form. What differs from run to run of the same code is left out, so that
+their pages are the same.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 
 from markupsafe import Markup
 from nbformat import NotebookNode
 
+from nblib import paths
 from nblib.report import markup
 from nblib.report.executed import SWEEP, Executed
 
@@ -79,7 +81,7 @@ def findings(executed: Executed) -> Markup:
     """What the notebook found: the last text it generated (DESIGN: "Findings")."""
     texts = [output.data["text/markdown"] for cell in executed.notebook.cells for output in cell.get("outputs", [])
              if "text/markdown" in output.get("data", {})]  # fmt: skip
-    return markup.markdown(_timeless(texts[-1])) if texts else Markup()
+    return markup.markdown(_lasting(texts[-1])) if texts else Markup()
 
 
 def _outputs(cell: NotebookNode, executed: Executed, section: str) -> Iterator[Output]:
@@ -88,21 +90,22 @@ def _outputs(cell: NotebookNode, executed: Executed, section: str) -> Iterator[O
     for output in cell.outputs:
         data = output.get("data", {})
         if output.output_type == "stream":
-            yield Output("text", markup.terminal(_timeless(output.text)))
+            yield Output("text", markup.terminal(_lasting(output.text)))
         elif output.output_type == "error":
-            yield Output("error", markup.terminal("\n".join(output.traceback)))
+            yield Output("error", markup.terminal(_lasting("\n".join(output.traceback))))
         elif "image/png" in data:
             yield _figure(next(figures), data["image/png"], executed, section)
         elif "text/html" in data:
             yield Output("html", markup.clean(data["text/html"]), file=next(tables))
         elif "text/markdown" in data:
-            yield Output("html", markup.markdown(_timeless(data["text/markdown"])))
+            yield Output("html", markup.markdown(_lasting(data["text/markdown"])))
         elif "text/plain" in data and WIDGET not in data:
-            yield Output("text", markup.terminal(_timeless(data["text/plain"])))
+            yield Output("text", markup.terminal(_lasting(data["text/plain"])))
 
 
-def _timeless(text: str) -> str:
-    return DURATION.sub("…", text)
+def _lasting(text: str) -> str:
+    """A text without what another run or another machine would say otherwise: durations, and where the project lies."""
+    return DURATION.sub("…", text).replace(f"{paths.PROJECT_ROOT}/", "")
 
 
 def _saved(kind: str, type_: str, cell: NotebookNode, executed: Executed) -> Iterator[str]:
@@ -122,7 +125,7 @@ def _figure(file: str, png: str, executed: Executed, section: str) -> Output:
     if not file:
         return Output("picture", alt=section, png=png.replace("\n", ""))
     svg = (executed.run / "figures" / f"{Path(file).name}.svg").read_text(encoding="utf-8")
-    titles = "; ".join(markup.Markup(title).unescape() for title in TITLE.findall(svg))
-    points = SIZE.search(svg).groups() if SIZE.search(svg) else (0, 0)
-    width, height = (round(float(point) * 4 / 3) for point in points)
+    titles = "; ".join(map(unescape, TITLE.findall(svg)))
+    points = SIZE.search(svg)
+    width, height = (round(float(point) * 4 / 3) for point in (points.groups() if points else (0, 0)))
     return Output("figure", file=file, alt=". ".join(filter(None, [section, titles])), width=width, height=height)

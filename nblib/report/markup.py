@@ -10,7 +10,7 @@ from itertools import groupby
 import bleach
 from bs4 import BeautifulSoup, Tag
 from markupsafe import Markup, escape
-from nbconvert.filters import ansi2html
+from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.lexers import PythonLexer
 from pygments.token import Comment, Keyword, String
@@ -88,5 +88,5 @@ def code(source: str) -> Markup:
 
 
 def terminal(text: str) -> Markup:
-    """What was printed, with a terminal's colours as classes."""
-    return Markup(ansi2html(text))
+    """What was printed, without a terminal's colours."""
+    return escape(strip_ansi(text))
