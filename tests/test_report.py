@@ -137,13 +137,14 @@ def test_a_text_in_an_output_or_a_result_does_not_become_an_element(index, pages
 
 def test_the_gate_keeps_what_can_be_read_and_nothing_that_runs_or_styles():
     cleaned = markup.clean(
-        f"<div style='x' onclick='canary()'><!--><img src=x onerror=canary()>-->{TABLE}<svg onload=canary()>"
+        f"<div style='x' onclick='canary()'><!--><img src=x onerror=canary()>-->{TABLE}<svg onload=canary()><mark>step</mark>"
     )
     assert "canary()&lt;/script" not in cleaned, "a script in an output is gone with its text"
     assert not [
         item for item in Elements(cleaned).found if item[0] in ("script", "img", "svg", "style") or "onclick" in item[1]
     ]
     assert "<caption>A &amp; B</caption>" in cleaned
+    assert "<mark>step</mark>" in cleaned
     assert '<th scope="col">text</th>' in cleaned
     assert '<td class="n">-1,234.5</td>' in cleaned
 

@@ -67,7 +67,7 @@ def cells(executed: Executed) -> list[Cell]:
             continue
         if cell.cell_type == "markdown":
             headings = re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE)
-            section = headings[-1] if headings else section
+            section = re.sub(r"[*`]", "", headings[-1]) if headings else section
             shown.append(Cell(text=markup.markdown(cell.source)))
         elif cell.cell_type == "code":
             number += 1

@@ -16,8 +16,9 @@ from pygments.lexers import PythonLexer
 from pygments.token import Comment, Keyword, String
 
 ELEMENTS = {
-    "a", "b", "blockquote", "br", "caption", "code", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "li", "ol",
-    "p", "pre", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a", "b", "blockquote", "br", "caption", "code", "dd", "del", "details", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4",
+    "h5", "h6", "hr", "i", "ins", "li", "mark", "ol", "p", "pre", "s", "small", "span", "strong", "sub", "summary", "sup",
+    "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u", "ul",
 }  # fmt: skip
 READ = {"href", "colspan", "rowspan"}  # attributes taken from the source; the others are set here
 ATTRIBUTES = {"*": ["id", "class"], "a": ["href"], "td": ["colspan", "rowspan"], "th": ["colspan", "rowspan", "scope"],
@@ -31,7 +32,7 @@ def clean(html: str) -> Markup:
     numbers, ids of headings, a box that scrolls around each table."""
     soup = BeautifulSoup(html, "html.parser")
     for bar in soup("progress"):
-        bar.parent.decompose()  # with its clock
+        (bar.find_parent("div") or bar).decompose()  # with its clock
     for element in soup(["style", "script", "template", "title"]):
         element.decompose()
     for element in soup(True):
