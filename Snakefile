@@ -6,6 +6,7 @@
 import json
 import re
 import sys
+from pathlib import Path
 
 from nblib import corpora, models, sweeps, tasks
 from nblib.dependencies import module_files
@@ -291,7 +292,7 @@ rule results:
 
 rule report:
     input:
-        "nblib/report.py",
+        sorted(str(file) for kind in ["*.py", "templates/*", "assets/*"] for file in Path("nblib/report").glob(kind)),
         rules.results.output,
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),

@@ -1,7 +1,8 @@
 """`python -m nblib.record official`: hold a finished run against the figures of record, check the claims, copy.
 
 Nothing else writes below `figures/`. The published text makes claims ("all-mpnet-base-v2 gets 31.9"); a run whose numbers
-don't bear them out is not recorded.
+don't bear them out is not recorded. Of the official run the report is recorded as well, made anew from what is recorded,
+so that a reviewer needs no run.
 """
 
 import argparse
@@ -14,7 +15,10 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from nblib import paths, results
+from nblib import paths, report, results
+
+WITH_REPORT = {"official"}  # of the other scales anybody can make it
+MOST_BYTES = 10_000_000  # of a report: more would weigh down every clone
 
 
 class RecordError(ValueError):
@@ -49,13 +53,19 @@ def claims(scale: str) -> list[Claim]:
     return [Claim(**item) for item in declared if item["scale"] == scale]
 
 
-def differences(run: Path, record: Path) -> dict[str, list[str]]:
-    """File names by what recording would do: "new", "changed", "gone" (of record, but not made by this run)."""
-    made, kept = (
-        {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()} for folder in (run, record)
-    )
-    changed = [name for name in made & kept if not filecmp.cmp(run / name, record / name, shallow=False)]
-    return {"new": sorted(made - kept), "changed": sorted(changed), "gone": sorted(kept - made)}
+def files(folder: Path) -> dict[str, Path]:
+    """The files below a folder by their names in it."""
+    return {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+
+
+def differences(made: dict[str, Path], kept: dict[str, Path]) -> dict[str, list[str]]:
+    """Names by what recording would do: "new", "changed", "gone" (of record, but not made by this run)."""
+    changed = [name for name in made.keys() & kept.keys() if not filecmp.cmp(made[name], kept[name], shallow=False)]
+    return {
+        "new": sorted(made.keys() - kept.keys()),
+        "changed": sorted(changed),
+        "gone": sorted(kept.keys() - made.keys()),
+    }
 
 
 def changed_scores(run: Path, record: Path) -> list[str]:
@@ -74,11 +84,12 @@ def changed_scores(run: Path, record: Path) -> list[str]:
 
 
 def record(scale: str) -> dict[str, list[str]]:
-    """Check the claims, then make `figures/<scale>/` equal to the run's figures; returns what changed: file names by
-    "new", "changed" and "gone", and the "scores" that moved.
+    """Check the claims, then make `figures/<scale>/` equal to the run's figures, with the report below them; returns what
+    changed: file names by "new", "changed" and "gone", and the "scores" that moved.
 
     Raises:
-        RecordError: there is no finished run, or it contradicts a claim; nothing is copied then.
+        RecordError: there is no finished run, it contradicts a claim, or its report is too large; nothing is copied then.
+        ReportError: no report can be made of it; nothing is copied then.
     """
     run, target = paths.resolve(f"runs/{scale}"), paths.FIGURES / scale
     if not (run / "figures" / "scoreboard.csv").is_file():
@@ -87,13 +98,27 @@ def record(scale: str) -> dict[str, list[str]]:
     wrong = [problem for claim in claims(scale) if (problem := claim.check(table))]
     if wrong:
         raise RecordError("The run contradicts what the study says (config/claims.yaml):\n  " + "\n  ".join(wrong))
-    found = {**differences(run / "figures", target), "scores": changed_scores(run / "figures", target)}
+    made = files(run / "figures")
+    if scale in WITH_REPORT:
+        made |= {f"report/{name}": file for name, file in _report(scale).items()}
+    found = {**differences(made, files(target)), "scores": changed_scores(run / "figures", target)}
     for name in found["new"] + found["changed"]:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(run / "figures" / name, target / name)
+        shutil.copyfile(made[name], target / name)
     for name in found["gone"]:
         (target / name).unlink()
     return found
+
+
+def _report(scale: str) -> dict[str, Path]:
+    pages = files(report.build(scale).parent)
+    size = sum(file.stat().st_size for file in pages.values())
+    if size > MOST_BYTES:
+        raise RecordError(
+            f"The report has {size:,} bytes, more than the {MOST_BYTES:,} to be committed. Leave out of the sweep's notebooks "
+            f"what needs no page: runs/{scale}/sweep/notebooks."
+        )
+    return pages
 
 
 def main() -> None:
@@ -103,7 +128,7 @@ def main() -> None:
     scale = parser.parse_args().scale
     try:
         found = record(scale)
-    except (RecordError, results.ResultsError, FileNotFoundError) as error:
+    except (RecordError, report.ReportError, results.ResultsError, FileNotFoundError, PermissionError) as error:
         sys.exit(f"error: {error}")
     lines = [f"{what}: {name}" for what, names in found.items() for name in names]
     sys.stdout.write("\n".join([*lines, f"figures/{scale} is now equal to runs/{scale}/figures."]) + "\n")

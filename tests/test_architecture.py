@@ -13,7 +13,7 @@ FILES = sorted((paths.PROJECT_ROOT / "nblib").rglob("*.py"))
 MODULES = [
     ".".join(file.relative_to(paths.PROJECT_ROOT).with_suffix("").parts).removesuffix(".__init__") for file in FILES
 ]
-LIGHT = ["paths", "published", "results", "corpora", "stats", "negation_adapter", "synthesis"]
+LIGHT = ["paths", "published", "results", "corpora", "stats", "negation_adapter", "synthesis", "report"]
 
 
 def python(code, *arguments, cwd=paths.PROJECT_ROOT):

@@ -22,7 +22,7 @@ def notebook(tmp_path):
 def test_the_adapters_notebook_depends_on_what_it_reaches_and_on_nothing_else():
     files = dependencies.module_files("notebooks/06_negation_adapter.ipynb")
     assert {"nblib/negation_adapter.py", "nblib/embeddings.py", "nblib/models.py", "nblib/paths.py"} <= set(files)
-    assert not {"nblib/probe.py", "nblib/report.py", "nblib/record.py", "nblib/execution.py"} & set(files)
+    assert not {"nblib/probe.py", "nblib/report/site.py", "nblib/record.py", "nblib/execution.py"} & set(files)
 
 
 @pytest.mark.parametrize("name", [path.name for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))])

@@ -53,8 +53,9 @@ FOUND = {"new": ["scoreboard.csv", "sub/fig.svg"], "changed": ["changed.csv"], "
 
 
 def test_differences_are_new_changed_and_gone(project, tmp_path):
-    assert record.differences(tmp_path / "runs/toy/figures", tmp_path / "figures/toy") == FOUND
-    assert record.differences(tmp_path / "runs/toy/figures", tmp_path / "absent")["new"]
+    made = record.files(tmp_path / "runs/toy/figures")
+    assert record.differences(made, record.files(tmp_path / "figures/toy")) == FOUND
+    assert record.differences(made, record.files(tmp_path / "absent"))["new"] == sorted(made)
 
 
 def test_files_of_the_same_size_and_time_are_compared_by_content(tmp_path):
@@ -64,7 +65,7 @@ def test_files_of_the_same_size_and_time_are_compared_by_content(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "x.csv").write_text(text)
         os.utime(tmp_path / name / "x.csv", (1, 1))
-    assert record.differences(tmp_path / "a", tmp_path / "b")["changed"] == ["x.csv"]
+    assert record.differences(record.files(tmp_path / "a"), record.files(tmp_path / "b"))["changed"] == ["x.csv"]
 
 
 def test_a_recorded_run_is_equal_to_the_figures_of_record(project, tmp_path):
@@ -72,6 +73,49 @@ def test_a_recorded_run_is_equal_to_the_figures_of_record(project, tmp_path):
     assert record.record("toy") == FOUND | {"scores": []}
     assert tree(tmp_path / "figures/toy") == tree(tmp_path / "runs/toy/figures")
     assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": []}
+
+
+@pytest.fixture
+def reported(project, tmp_path, monkeypatch):
+    """A scale whose report is recorded, and a function that sets what the report says."""
+    monkeypatch.setattr(record, "WITH_REPORT", {"toy"})
+    project(31.9)
+
+    def report_says(text):
+        index = tmp_path / "runs/toy/report/index.html"
+
+        def build(scale):
+            index.parent.mkdir(exist_ok=True)
+            index.write_text(text)
+            return index
+
+        monkeypatch.setattr(record.report, "build", build)
+
+    return report_says
+
+
+def test_the_report_is_made_anew_and_recorded_below_the_figures(reported, tmp_path):
+    reported("one")
+    assert "report/index.html" in record.record("toy")["new"]
+    assert (tmp_path / "figures/toy/report/index.html").read_text() == "one"
+    reported("two")
+    assert record.record("toy")["changed"] == ["report/index.html"]
+    assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": []}
+
+
+def test_a_report_too_large_to_commit_is_refused_and_nothing_is_copied(reported, tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "MOST_BYTES", 3)
+    reported("four")
+    before = tree(tmp_path / "figures")
+    with pytest.raises(RecordError, match="4 bytes, more than the 3"):
+        record.record("toy")
+    assert tree(tmp_path / "figures") == before
+
+
+def test_of_other_scales_no_report_is_recorded(project, tmp_path):
+    project(31.9)
+    record.record("toy")
+    assert not (tmp_path / "figures/toy/report").exists()
 
 
 def test_a_score_that_moved_is_shown(project):
