@@ -27,20 +27,25 @@ class PredictionError(ValueError):
     """Predictions that are absent, malformed, or about other problems."""
 
 
+def stock_task() -> Path:
+    """The file in which lm-eval declares gsm8k."""
+    return Path(str(files("lm_eval") / "tasks" / "gsm8k" / "gsm8k.yaml"))
+
+
 @cache
-def _task() -> dict:
+def task() -> dict:
     """lm-eval's own declaration of gsm8k: its filters and what its metric ignores."""
-    return yaml.safe_load((files("lm_eval") / "tasks" / "gsm8k" / "gsm8k.yaml").read_text(encoding="utf-8"))
+    return yaml.safe_load(stock_task().read_text(encoding="utf-8"))
 
 
 @cache
 def _filters(rule: str) -> list:
     from lm_eval.filters import build_filter_ensemble
 
-    declared = {entry["name"]: entry["filter"] for entry in _task()["filter_list"]}
+    declared = {entry["name"]: entry["filter"] for entry in task()["filter_list"]}
     if rule not in declared:
         raise PredictionError(f"lm-eval's gsm8k has no filter {rule!r}; it has {', '.join(declared)}.")
-    steps = [({**step}.pop("function"), {k: v for k, v in step.items() if k != "function"}) for step in declared[rule]]
+    steps = [(step["function"], {k: v for k, v in step.items() if k != "function"}) for step in declared[rule]]
     return build_filter_ensemble(rule, steps).filters
 
 
@@ -61,7 +66,7 @@ def is_correct(prediction: str, reference: str) -> bool:
     """Whether an extracted answer is the reference's, by lm-eval's metric and what gsm8k has it ignore."""
     from lm_eval.api.metrics import exact_match_fn
 
-    (metric,) = _task()["metric_list"]
+    (metric,) = task()["metric_list"]
     options = {key: metric[key] for key in ("ignore_case", "ignore_punctuation", "regexes_to_ignore")}
     return bool(exact_match_fn(predictions=[prediction], references=[reference], **options)["exact_match"])
 
