@@ -156,7 +156,7 @@ _LATEX = [
     (re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}"), r"((\1)/(\2))"),
     (re.compile(r"\\(?:times|cdot|ast)\b"), "*"), (re.compile(r"\\div\b"), "/"),
     (re.compile(r"\\(?:text|mathrm|mathbf|boxed|textbf)\s*\{([^{}]*)\}"), r"\1"),
-    (re.compile(r"\\[,;!:]|\\(?:left|right|quad)\b"), " "), (re.compile(r"\\+([$%#&_])"), r"\1"),
+    (re.compile(r"\\[,;!:]|\\(?:left|right|quad)\b"), " "), (re.compile(r"\\+([$%#&_\d])"), r"\1"),
 ]  # fmt: skip
 
 
