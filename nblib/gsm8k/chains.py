@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from nblib.gsm8k import equations
-from nblib.gsm8k.equations import Equation, Expression
+from nblib.gsm8k.equations import Equation
+from nblib.gsm8k.expressions import READINGS, Expression
 from nblib.gsm8k.predictions import FLEXIBLE, INVALID, extract, value
+from nblib.gsm8k.tokens import numbers
 
 _NUMERALS = {
     word: Fraction(number)
@@ -77,16 +79,18 @@ def _step(equation: Equation) -> Step | None:
     if calculation.is_number or not result.is_number:
         return None
     printed = result.value(percent="bare")
-    readings = {reading: calculation.value(percent=reading) for reading in ("hundredth", "bare", "relative")}
+    readings = {reading: calculation.value(percent=reading) for reading in READINGS}
     fitting = [reading for reading, exact in readings.items() if exact == printed]
     return Step(calculation, printed, equation.holds, (fitting or ["hundredth"])[0])
 
 
 def conclusion(solution: str) -> Fraction | None:
     """The number a solution arrives at: its marked answer, else its last result, else its last number."""
-    marked = extract(solution)
-    if marked != INVALID:
-        return value(marked)
+    marked = value(solution.partition("####")[2].strip().split("\n")[0])
+    if marked is not None:
+        return marked
+    if (strict := extract(solution)) != INVALID:
+        return value(strict)
     if steps := chain(solution):
         return steps[-1].result
     return value(extract(solution, FLEXIBLE))
@@ -117,4 +121,4 @@ def replay(steps: list[Step], answer: Fraction | None, changed: Mapping[int, Fra
 def given(question: str) -> set[Fraction]:
     """The numbers a problem states, in digits or in words."""
     words = re.findall(r"[a-z]+", question.lower())
-    return {*equations.numbers(question), *(_NUMERALS[word] for word in words if word in _NUMERALS)}
+    return {*numbers(question), *(_NUMERALS[word] for word in words if word in _NUMERALS)}

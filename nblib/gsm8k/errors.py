@@ -31,23 +31,12 @@ from functools import cached_property
 
 import pandas as pd
 
-from nblib import published, stats
-from nblib.gsm8k import equations, quantities
+from nblib.gsm8k import quantities
+from nblib.gsm8k.categories import UNDECIDED
 from nblib.gsm8k.chains import Step, chain, conclusion, given, replay, worked
+from nblib.gsm8k.expressions import Expression, rounded
 from nblib.gsm8k.predictions import FLEXIBLE, extract, is_correct, value
 
-CATEGORIES = {
-    "wrong calculation": "Wrong calculation",
-    "missing information": "Fail to include all information",
-    "unit or parsing": "Wrong unit",
-    "commonsense quantity": "Fail to reason with multiplication",
-    "inverted operands": "Invert calculation",
-    "hallucination": "Hallucination",
-    "base or gold wrong": "Base model is wrong",
-    "repetition": "Repetition",
-}
-UNDECIDED = "undecided"
-MINIMUM = 30  # errors, below which no share is given
 REPEATS, PASSAGE = 3, 4  # how often a passage of how many tokens makes a repetition
 _COMMON = {Fraction(1), Fraction(2), Fraction(10), Fraction(100)}
 _STOPWORDS = {
@@ -60,7 +49,7 @@ _STOPWORDS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """A category (a key of `CATEGORIES`, or undecided) and its evidence in words."""
+    """A category (of `categories.LABELS`) and its evidence in words."""
 
     category: str
     reason: str
@@ -148,16 +137,19 @@ def classify(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def _repetition(case: Case) -> str:
-    passages = [re.findall(r"\w+", part.lower()) for part in re.split(r"[\n=]|\.\s", worked(case.tuned))]
-    counts: Counter[tuple[str, ...]] = Counter()
-    distinct = {tuple(passage) for passage in passages if len(passage) >= PASSAGE}
-    for passage in distinct:
-        if sum(word.isalpha() for word in passage) >= 2:
-            counts[passage] = sum(tuple(other[-len(passage) :]) == passage for other in passages)
+    lines = [line for line in re.split(r"\n|\.\s", worked(case.tuned).lower()) if line.strip()]
+    counts = Counter(passage for passage in map(_tokens, lines) if len(passage) >= PASSAGE)
+    for sides in ([_tokens(side) for side in line.split("=")] for line in lines):
+        for side in {side for side in sides if len(side) >= PASSAGE and sum(word.isalpha() for word in side) >= 2}:
+            counts[side] = max(counts[side], sum(other[-len(side) :] == side for other in sides))  # a = b = a = b
     if not counts:
         return ""
     passage, times = counts.most_common(1)[0]
     return f"“{' '.join(passage)[:80]}” {times} times" if times >= REPEATS else ""
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", text))
 
 
 def _unit_or_parsing(case: Case) -> str:
@@ -185,10 +177,10 @@ def _rounds_to_gold(case: Case) -> str:
         return ""
     decimals = len(case.gold.partition(".")[2])
     near = all(
-        equations.rounded(number, decimals) == case.gold_value and abs(number - case.gold_value) * 100 <= abs(number)
+        rounded(number, decimals) == case.gold_value and abs(number - case.gold_value) * 100 <= abs(number)
         for number in (case.answer, mended)
     )
-    differs = case.answer != case.gold_value and case.answer.denominator > 1
+    differs = case.gold_value not in (case.answer, mended) and case.answer.denominator > 1
     return f"its {_shown(case.answer)} rounds to the gold answer {case.gold}" if near and differs else ""
 
 
@@ -213,7 +205,7 @@ def _inverted(case: Case) -> str:
     return ""
 
 
-def _exchanges(step: Step) -> Iterator[equations.Expression]:
+def _exchanges(step: Step) -> Iterator[Expression]:
     """One subtraction or division with its operands exchanged; − for + and + for −."""
     tree = step.calculation.tree
     if len(step.operands) != 2 or tree[0] not in ("+", "-", "/"):
@@ -244,11 +236,13 @@ def _commonsense(case: Case) -> str:
         for place, step in enumerate(case.steps):
             if any(case.gives_gold({place: result}) for result in (step.result * number, step.result / number)):
                 return f"{fact}: with it, {_written(step)} leads to {case.gold}"
-            for index in range(len(step.operands)):
-                operands = (*step.operands[:index], number, *step.operands[index + 1 :])
-                result = step.with_operands(operands)
-                if step.operands[index] not in case.stated and result is not None and case.gives_gold({place: result}):
-                    return f"{fact}, not {_shown(step.operands[index])}: with it the answer is {case.gold}"
+            derived = {earlier.result for earlier in case.steps[:place]}
+            for index, operand in enumerate(step.operands):
+                if operand in case.stated | derived or not number / 2 < operand < 2 * number:
+                    continue  # only a number that can stand for the right one
+                result = step.with_operands((*step.operands[:index], number, *step.operands[index + 1 :]))
+                if result is not None and case.gives_gold({place: result}):
+                    return f"{fact}, not {_shown(operand)}: with it the answer is {case.gold}"
     return ""
 
 
@@ -332,42 +326,3 @@ def _write(tree: tuple, step: Step) -> str:
     parts = [f"({_write(b, step)})" if b[0] not in ("num", tree[0]) else _write(b, step) for b in tree[1:]]
     sign = {"*": "×", "/": "÷", "-": "−", "neg": "−"}.get(tree[0], tree[0])
     return f"−{parts[0]}" if tree[0] == "neg" else f" {sign} ".join(parts)
-
-
-# --- tables -----------------------------------------------------------------------------------------------------------
-
-
-def metric(category: str) -> str:
-    """The name of a category's share in the papers' numbers."""
-    return "share_" + CATEGORIES[category].lower().replace(" ", "_")
-
-
-def breakdown(categories: pd.Series) -> pd.DataFrame:
-    """How many errors are of each type, undecided last.
-
-    Args:
-        categories: one per error, keys of `CATEGORIES` or undecided.
-
-    Returns:
-        category, type (the paper's name), published (percent of its 100 errors), errors; and from `MINIMUM` errors on share,
-        low, high (percent, 95 % bootstrap), else NaN.
-    """
-    n = len(categories)
-    rows = []
-    for category in [*CATEGORIES, UNDECIDED]:
-        hits = (categories == category).astype(float)
-        share, low, high = (float("nan"),) * 3
-        if n >= MINIMUM:
-            share, (low, high) = hits.mean(), stats.cluster_bootstrap(hits)
-        printed = float("nan")
-        if category in CATEGORIES:
-            printed = published.value("truong", "Table 5", "Llama-3-8B-Hedge", metric(category))
-        paper = CATEGORIES.get(category, "")
-        rows.append((category, paper, printed, int(hits.sum()), 100 * share, 100 * low, 100 * high))
-    return pd.DataFrame(rows, columns=["category", "type", "published", "errors", "share", "low", "high"])
-
-
-def coverage(categories: pd.Series) -> str:
-    """In words: how many errors are decided, with the share where there are enough."""
-    decided, n = int((categories != UNDECIDED).sum()), len(categories)
-    return f"{decided} of {n} errors decided" + (f" ({100 * decided / n:.0f} %)" if n >= MINIMUM else "")

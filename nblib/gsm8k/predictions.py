@@ -15,7 +15,7 @@ import pandas as pd
 import yaml
 
 from nblib import paths
-from nblib.gsm8k import equations
+from nblib.gsm8k.tokens import normalise, numbers
 
 COLUMNS = ["id", "question", "reference", "gold", "solution", "prediction", "correct"]
 SHARED = ["id", "question", "reference", "gold"]
@@ -85,10 +85,10 @@ def gold_answer(reference: str) -> str:
 
 def value(answer: str) -> Fraction | None:
     """An answer as a number; None where it holds none or several."""
-    found = equations.numbers(answer)
+    found = numbers(answer)
     if len(found) != 1:
         return None
-    negative = equations.normalise(answer).lstrip(" $€£").startswith("-")
+    negative = normalise(answer).lstrip(" $€£").startswith("-")
     return -found[0] if negative else found[0]
 
 

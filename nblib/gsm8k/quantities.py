@@ -27,7 +27,12 @@ class Fact:
     part: str
 
     def __str__(self) -> str:
-        return f"a {self.whole} {'is' if not self.part else 'has'} {self.number} {self.part + 's' if self.part else ''}".strip()
+        article = "an" if self.whole[0] in "aeio" or self.whole == "hour" else "a"
+        return (
+            f"{article} {self.whole} has {self.number} {self.part}s"
+            if self.part
+            else f"{article} {self.whole} is {self.number}"
+        )
 
 
 @cache

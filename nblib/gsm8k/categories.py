@@ -1,0 +1,55 @@
+"""The types of error of Truong's Table 5, and how many errors of each there are."""
+
+import pandas as pd
+
+from nblib import published, stats
+
+CATEGORIES = {
+    "wrong calculation": "Wrong calculation",
+    "missing information": "Fail to include all information",
+    "unit or parsing": "Wrong unit",
+    "commonsense quantity": "Fail to reason with multiplication",
+    "inverted operands": "Invert calculation",
+    "hallucination": "Hallucination",
+    "base or gold wrong": "Base model is wrong",
+    "repetition": "Repetition",
+}
+UNDECIDED = "undecided"
+LABELS = [*CATEGORIES, UNDECIDED]
+MINIMUM = 30  # errors, below which no share is given
+
+
+def metric(category: str) -> str:
+    """The name of a category's share in the papers' numbers."""
+    return "share_" + CATEGORIES[category].lower().replace(" ", "_")
+
+
+def breakdown(categories: pd.Series) -> pd.DataFrame:
+    """How many errors are of each type, undecided last.
+
+    Args:
+        categories: one per error, keys of `CATEGORIES` or undecided.
+
+    Returns:
+        category, type (the paper's name), published (percent of its 100 errors), errors; and from `MINIMUM` errors on share,
+        low, high (percent, 95 % bootstrap), else NaN.
+    """
+    n = len(categories)
+    rows = []
+    for category in [*CATEGORIES, UNDECIDED]:
+        hits = (categories == category).astype(float)
+        share, low, high = (float("nan"),) * 3
+        if n >= MINIMUM:
+            share, (low, high) = hits.mean(), stats.cluster_bootstrap(hits)
+        printed = float("nan")
+        if category in CATEGORIES:
+            printed = published.value("truong", "Table 5", "Llama-3-8B-Hedge", metric(category))
+        paper = CATEGORIES.get(category, "")
+        rows.append((category, paper, printed, int(hits.sum()), 100 * share, 100 * low, 100 * high))
+    return pd.DataFrame(rows, columns=["category", "type", "published", "errors", "share", "low", "high"])
+
+
+def coverage(categories: pd.Series) -> str:
+    """In words: how many errors are decided, with the share where there are enough."""
+    decided, n = int((categories != UNDECIDED).sum()), len(categories)
+    return f"{decided} of {n} errors decided" + (f" ({100 * decided / n:.0f} %)" if n >= MINIMUM else "")
