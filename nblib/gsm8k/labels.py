@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import cohen_kappa_score
+from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from nblib import paths, stats
+from nblib import paths
 from nblib.gsm8k.categories import LABELS, UNDECIDED
 
+RESAMPLES = 2000
 COLUMNS = ["id", "solution", "label", "minute"]
 _NAME = re.compile(r"gsm8k_(?P<annotator>[A-Za-z0-9.-]+)_(?P<number>\d+)\.csv")
 
@@ -128,14 +129,19 @@ def agreement(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 def _kappa(first: pd.Series, second: pd.Series) -> tuple[int, int, float, float, float]:
     agree = int((first == second).sum())
-    undefined = len(first), agree, float("nan"), float("nan"), float("nan")
     if len(set(first) | set(second)) < 2:
-        return undefined
-    codes = [series.map(LABELS.index).to_numpy(dtype=float) for series in (first, second)]
+        return len(first), agree, float("nan"), float("nan"), float("nan")
+    table = confusion_matrix(first, second, labels=LABELS)
+    # a resample of the items is a draw from the table's cells: scikit-learn's κ, a thousand times over, would take minutes
+    draws = np.random.default_rng(0).multinomial(len(first), table.ravel() / len(first), size=RESAMPLES)
+    with np.errstate(invalid="ignore"):  # a resample of one category has none
+        low, high = np.nanquantile(_kappas(draws.reshape(-1, *table.shape)), [0.025, 0.975])
+    return len(first), agree, float(cohen_kappa_score(first, second)), float(low), float(high)
 
-    def kappa(one: np.ndarray, other: np.ndarray) -> float:
-        if len(np.union1d(one, other)) < 2:
-            return float("nan")  # a resample of one category
-        return float(cohen_kappa_score(one.astype(int), other.astype(int)))
 
-    return len(first), agree, kappa(*codes), *stats.cluster_interval(kappa, *codes)
+def _kappas(tables: np.ndarray) -> np.ndarray:
+    """Cohen's κ of tables of counts, shape [k, labels, labels] → [k]."""
+    n = tables.sum(axis=(1, 2))
+    observed = np.trace(tables, axis1=1, axis2=2) / n
+    expected = (tables.sum(axis=1) * tables.sum(axis=2)).sum(axis=1) / n**2
+    return (observed - expected) / (1 - expected)
