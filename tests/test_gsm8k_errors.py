@@ -235,3 +235,27 @@ def test_published_shares_stand_beside():
     table = categories.breakdown(pd.Series([], dtype=object)).set_index("category")
     assert table.published["wrong calculation"] == 20
     assert table.published.drop(UNDECIDED).sum() == 100
+
+
+def test_results_have_shares_only_from_thirty_errors_on():
+    about = {"scale": "lab", "data": "gsm8k_mini", "official": False, "stand_in": True}
+    assert categories.result_rows(pd.Series([UNDECIDED] * 29), "rules", "toy", **about) == []
+    rows = categories.result_rows(pd.Series(["repetition"] * 10 + [UNDECIDED] * 30), "rules", "toy", **about)
+    assert len(rows) == 8
+    row = next(row for row in rows if row["metric"] == "share_repetition")
+    assert (row["ours"], row["published"], row["n"], row["status"]) == (25, 4, 40, "partial")
+    assert row["model"] == "toy, judged by rules, 10 of 40 errors decided (25 %)"
+
+
+def test_arithmetic_is_counted_by_writer():
+    table = chains.arithmetic({"one": ["1 + 1 = 2\n2 + 2 = 5", "3 = 3", "#### 4\n1 + 1 = 3"], "none": []}).set_index(
+        "solutions"
+    )
+    assert table.loc["one"].tolist() == [3, 2, 1, 1]
+    assert table.loc["none"].tolist() == [0, 0, 0, 0]
+
+
+def test_the_papers_pairs_as_a_table():
+    table = errors.paper_pairs().set_index("error_type")
+    assert (table.category != UNDECIDED).sum() == 7
+    assert all(CATEGORIES[row.category] == row.Index for row in table.itertuples() if row.category != UNDECIDED)

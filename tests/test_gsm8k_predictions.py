@@ -17,6 +17,12 @@ SOLUTIONS = [
 ]  # fmt: skip
 
 
+def store(table, file):
+    """As notebook 09 leaves predictions."""
+    back = {new: old for old, new in predictions.STORED.items()}
+    table.drop(columns="gold", errors="ignore").rename(columns=back).to_parquet(file)
+
+
 def table(**columns):
     size = len(columns.get("correct", [True, False, False]))
     default = {
@@ -69,17 +75,6 @@ def test_extraction_and_verdict_agree_with_lm_evals_own_samples(samples):
         assert predictions.is_correct(extracted, sample["target"]) == bool(sample["exact_match"]), solution
 
 
-def test_logged_samples_become_predictions(samples):
-    found = predictions.from_samples(samples)
-    assert list(found) == predictions.COLUMNS
-    assert found.solution.tolist() == SOLUTIONS
-    assert found.id.tolist()[:2] == ["test-0", "test-1"]
-    assert (found.prediction[2], found.correct[2], found.gold[2]) == (INVALID, False, "10")
-    assert found.correct.sum() == 3  # "#### 10" three ways: alone, with a full stop, and before more text
-    with pytest.raises(PredictionError, match="log_samples"):
-        predictions.from_samples([])
-
-
 def test_extraction_by_hand():
     assert (extract("#### 1,234"), extract("#### $10"), extract("#### $10", FLEXIBLE)) == ("1,234", INVALID, "$10")
     assert predictions.is_correct("1,234", "…\n#### 1234")
@@ -105,8 +100,14 @@ def test_answers_as_numbers():
 
 
 def test_a_file_comes_back_as_it_was_written(tmp_path):
-    table().to_parquet(tmp_path / "gsm8k.parquet")
-    pd.testing.assert_frame_equal(predictions.load(tmp_path / "gsm8k.parquet"), table())
+    store(table(), tmp_path / "gsm8k_test.parquet")
+    pd.testing.assert_frame_equal(predictions.load(tmp_path / "gsm8k_test.parquet"), table())
+
+
+def test_the_name_says_which_problems_they_are():
+    assert predictions.data_of("runs/quick/scores/toy/gsm8k_mini_test.parquet", 60) == ("gsm8k_mini", False)
+    assert predictions.data_of("gsm8k_test.parquet", 1319) == ("gsm8k test", True)
+    assert predictions.data_of("gsm8k_test.parquet", 200) == ("gsm8k test, 200 of 1,319 problems", False)
 
 
 def test_a_missing_file_says_what_makes_it(tmp_path):
@@ -117,12 +118,12 @@ def test_a_missing_file_says_what_makes_it(tmp_path):
 @pytest.mark.parametrize(
     "spoilt, fault",
     [
-        (table().drop(columns="solution"), "no column solution"), (table().head(0), "no rows"),
+        (table().drop(columns="solution"), "no column response"), (table().head(0), "no rows"),
         (table(id=["a", "a", "b"]), "'a' twice"),
     ],
 )  # fmt: skip
 def test_bad_files_are_refused(tmp_path, spoilt, fault):
-    spoilt.to_parquet(tmp_path / "bad.parquet")
+    store(spoilt, tmp_path / "bad.parquet")
     with pytest.raises(PredictionError, match=fault):
         predictions.load(tmp_path / "bad.parquet")
 

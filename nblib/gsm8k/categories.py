@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from nblib import published, stats
+from nblib import published, results, stats
 
 CATEGORIES = {
     "wrong calculation": "Wrong calculation",
@@ -15,6 +15,7 @@ CATEGORIES = {
     "repetition": "Repetition",
 }
 UNDECIDED = "undecided"
+SYSTEM = "Llama-3-8B-Hedge"  # whose errors the paper judged
 LABELS = [*CATEGORIES, UNDECIDED]
 MINIMUM = 30  # errors, below which no share is given
 
@@ -43,7 +44,7 @@ def breakdown(categories: pd.Series) -> pd.DataFrame:
             share, (low, high) = hits.mean(), stats.cluster_bootstrap(hits)
         printed = float("nan")
         if category in CATEGORIES:
-            printed = published.value("truong", "Table 5", "Llama-3-8B-Hedge", metric(category))
+            printed = published.value("truong", "Table 5", SYSTEM, metric(category))
         paper = CATEGORIES.get(category, "")
         rows.append((category, paper, printed, int(hits.sum()), 100 * share, 100 * low, 100 * high))
     return pd.DataFrame(rows, columns=["category", "type", "published", "errors", "share", "low", "high"])
@@ -53,3 +54,23 @@ def coverage(categories: pd.Series) -> str:
     """In words: how many errors are decided, with the share where there are enough."""
     decided, n = int((categories != UNDECIDED).sum()), len(categories)
     return f"{decided} of {n} errors decided" + (f" ({100 * decided / n:.0f} %)" if n >= MINIMUM else "")
+
+
+def result_rows(categories: pd.Series, judged_by: str, model: str, **about: object) -> list[dict]:
+    """The shares as rows of the results schema, for Truong's Table 5; none where there are too few errors for shares.
+
+    Args:
+        judged_by: rules, a judge or an annotator's pass.
+        model: the tuned model.
+        about: what else `results.row` wants: scale, data, official, stand_in.
+    """
+    table = breakdown(categories)
+    table = table[(table.category != UNDECIDED) & table.share.notna()]
+    named = f"{model}, judged by {judged_by}, {coverage(categories)}"
+    return [
+        results.row(
+            "truong", "Table 5", SYSTEM, "GSM8K", metric(row.category), row.share, n=len(categories), model=named,
+            interval=(row.low, row.high), **about,
+        )
+        for row in table.itertuples()
+    ]  # fmt: skip

@@ -1,9 +1,11 @@
 """A solution as a chain of calculations, what it comes to, and what it would have come to had one step been another."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+
+import pandas as pd
 
 from nblib.gsm8k import equations
 from nblib.gsm8k.equations import Equation
@@ -122,3 +124,20 @@ def given(question: str) -> set[Fraction]:
     """The numbers a problem states, in digits or in words."""
     words = re.findall(r"[a-z]+", question.lower())
     return {*numbers(question), *(_NUMERALS[word] for word in words if word in _NUMERALS)}
+
+
+def arithmetic(solutions: Mapping[str, Iterable[str]]) -> pd.DataFrame:
+    """How reliable the arithmetic in solutions is, by who wrote them.
+
+    Args:
+        solutions: name → texts.
+
+    Returns:
+        solutions (the name), texts, equations, wrong, texts_with_wrong.
+    """
+    rows = []
+    for name, texts in solutions.items():
+        checked = [[equation.holds for equation in equations.find(worked(text))] for text in texts]
+        wrong = [found.count(False) for found in checked]
+        rows.append((name, len(checked), sum(map(len, checked)), sum(wrong), sum(count > 0 for count in wrong)))
+    return pd.DataFrame(rows, columns=["solutions", "texts", "equations", "wrong", "texts_with_wrong"])

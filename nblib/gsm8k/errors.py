@@ -22,6 +22,7 @@ The *replay* of a solution is its answer had its calculations been right and one
 What fits none is *undecided*: so are slips that, mended, still give a wrong answer. A share is given from 30 errors on.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ from functools import cached_property
 
 import pandas as pd
 
+from nblib import paths
 from nblib.gsm8k import quantities
 from nblib.gsm8k.categories import UNDECIDED
 from nblib.gsm8k.chains import Step, chain, conclusion, given, replay, worked
@@ -131,6 +133,20 @@ def classify(errors: pd.DataFrame) -> pd.DataFrame:
         for row in errors.itertuples()
     ]
     return errors.assign(category=[v.category for v in verdicts], reason=[v.reason for v in verdicts])
+
+
+def paper_pairs() -> pd.DataFrame:
+    """The rules on the eight pairs of solutions that Truong's Table 5 prints: error_type (the paper's), category, reason."""
+    file = paths.DATA / "published" / "truong_table5_examples.jsonl"
+    pairs = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    verdicts = [
+        decide(Case(pair["question"], pair["reference"], pair["gold"], pair["base"], True, pair["tuned"]))
+        for pair in pairs
+    ]
+    rows = [
+        (pair["error_type"], verdict.category, verdict.reason) for pair, verdict in zip(pairs, verdicts, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["error_type", "category", "reason"])
 
 
 # --- the rules: each gives its evidence in words, or "" ---------------------------------------------------------------

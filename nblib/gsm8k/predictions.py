@@ -1,11 +1,10 @@
 """What models answered to GSM8K, item by item: answers extracted as lm-eval does, two models' answers side by side, errors drawn.
 
-A file of predictions (`<run_dir>/scores/<model>/gsm8k_test.parquet`) has a row per problem: id (`<split>-<row>`), question,
-reference (the data set's worked solution), gold (its final answer), solution (what the model wrote), prediction (the answer
-that lm-eval's strict filter extracted), correct.
+Notebook 09 leaves `<run_dir>/scores/<model>/gsm8k_test.parquet` (or `gsm8k_mini_test.parquet`), a row per problem, with the
+columns of `STORED`: gold is there the data set's worked solution, response what the model wrote, strict the answer that lm-eval's
+strict filter extracted. Here the worked solution is the reference, and gold its final answer.
 """
 
-from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
@@ -17,7 +16,12 @@ import yaml
 from nblib import paths
 from nblib.gsm8k.tokens import normalise, numbers
 
+STORED = {
+    "id": "id", "question": "question", "gold": "reference", "response": "solution", "strict": "prediction",
+    "correct": "correct",
+}  # fmt: skip
 COLUMNS = ["id", "question", "reference", "gold", "solution", "prediction", "correct"]
+PROBLEMS = 1319  # in the official test set
 SHARED = ["id", "question", "reference", "gold"]
 STRICT, FLEXIBLE = "strict-match", "flexible-extract"
 INVALID = "[invalid]"  # what lm-eval's filters give where they find no answer
@@ -92,32 +96,8 @@ def value(answer: str) -> Fraction | None:
     return -found[0] if negative else found[0]
 
 
-def from_samples(samples: Iterable[Mapping], split: str = "test") -> pd.DataFrame:
-    """Predictions out of lm-eval's logged samples of gsm8k (`simple_evaluate(..., log_samples=True)["samples"]["gsm8k"]`).
-
-    Args:
-        samples: of all filters; those of strict-match are taken.
-
-    Raises:
-        PredictionError: there are none.
-    """
-    rows = [
-        {
-            "id": f"{split}-{sample['doc_id']}", "question": sample["doc"]["question"],
-            "reference": sample["doc"]["answer"], "gold": gold_answer(sample["doc"]["answer"]),
-            "solution": sample["resps"][0][0], "prediction": sample["filtered_resps"][0],
-            "correct": bool(sample["exact_match"]),
-        }
-        for sample in samples
-        if sample["filter"] == STRICT
-    ]  # fmt: skip
-    if not rows:
-        raise PredictionError(f"No samples of lm-eval's filter {STRICT}: run gsm8k with log_samples=True.")
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
 def load(file: str | Path) -> pd.DataFrame:
-    """A file of predictions, checked.
+    """A file of predictions, checked: `COLUMNS`.
 
     Raises:
         PredictionError: no file there (says what makes it), a column missing, an id twice, or no row at all.
@@ -133,12 +113,27 @@ def load(file: str | Path) -> pd.DataFrame:
         table = pd.read_parquet(file)
     except (OSError, ValueError) as error:
         raise PredictionError(f"{file} is no parquet file ({error}). Make it again with notebook 09.") from error
-    if missing := [column for column in COLUMNS if column not in table]:
-        raise PredictionError(f"{file}: no column {', '.join(missing)}; GSM8K predictions have {', '.join(COLUMNS)}.")
+    if missing := [column for column in STORED if column not in table]:
+        raise PredictionError(f"{file}: no column {', '.join(missing)}; GSM8K predictions have {', '.join(STORED)}.")
     if table.empty or table.id.duplicated().any():
         fault = "no rows" if table.empty else f"the id {table.id[table.id.duplicated()].iloc[0]!r} twice"
         raise PredictionError(f"{file}: {fault}. Make it again with notebook 09.")
-    return table[COLUMNS].assign(correct=table.correct.astype(bool))
+    table = table[list(STORED)].rename(columns=STORED)
+    return table.assign(gold=table.reference.map(gold_answer), correct=table.correct.astype(bool))[COLUMNS]
+
+
+def data_of(file: str | Path, problems: int) -> tuple[str, bool]:
+    """What a file of predictions is about, from its name: the corpus and how much of it, and whether that is the official test
+    set in full.
+
+    Args:
+        problems: how many there are.
+    """
+    corpus = Path(file).stem.removesuffix("_test")
+    if "mini" in corpus:
+        return corpus, False
+    whole = problems == PROBLEMS
+    return f"{corpus} test" + ("" if whole else f", {problems} of {PROBLEMS:,} problems"), whole
 
 
 def join(base: pd.DataFrame, tuned: pd.DataFrame) -> pd.DataFrame:
