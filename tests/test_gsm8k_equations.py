@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nblib import corpora, paths
@@ -94,6 +94,7 @@ def test_conversions_need_both_units():
     }
 
 
+@settings(deadline=None)  # a busy machine must not fail it
 @given(st.text(alphabet="0123456789+-*/=().,%$xX ofis^<>½×÷−{}\\frac\n", max_size=80))
 def test_any_text_is_read_without_an_error(text):
     for equation in find(text):
@@ -136,12 +137,14 @@ def write(steps):
     )
 
 
+@settings(deadline=None)  # a busy machine must not fail it
 @given(chains())
 def test_a_correct_chain_has_nothing_wrong(steps):
     assert len(find(write(steps))) >= len(steps)
     assert wrong(write(steps)) == []
 
 
+@settings(deadline=None)  # a busy machine must not fail it
 @given(chains(), st.data())
 def test_a_planted_error_is_found(steps, data):
     place = data.draw(st.integers(0, len(steps) - 1))
@@ -152,6 +155,7 @@ def test_a_planted_error_is_found(steps, data):
     assert {equation.calculation.value() for equation in found} == {Fraction(r)}
 
 
+@settings(deadline=None)  # a busy machine must not fail it
 @given(st.fractions(0, 1000, max_denominator=997), st.integers(1, 6))
 def test_rounding_and_cutting_off_at_the_printed_decimals_hold(value, decimals):
     shown = f"{float(rounded(value, decimals)):.{decimals}f}"

@@ -228,6 +228,7 @@ def test_no_share_below_thirty_errors():
     assert many.share["hallucination"] == 50
     assert many.low["hallucination"] < 50 < many.high["hallucination"]
     assert many.errors.sum() == 30
+    assert many.share["repetition"] == 0 < many.high["repetition"]
     assert categories.coverage(pd.Series(["hallucination"] * 15 + [UNDECIDED] * 15)) == "15 of 30 errors decided (50 %)"
 
 

@@ -133,6 +133,7 @@ def test_the_view_marks_one_step_each_and_escapes_all_text():
     assert "<script>" not in html and "r &lt; s" in html
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_two_texts_can_be_shown(first, second):
     html = view.side_by_side("q", "1", {"base": first, "tuned": second})

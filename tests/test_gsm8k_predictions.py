@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nblib.gsm8k import predictions
@@ -82,6 +82,7 @@ def test_extraction_by_hand():
         extract("#### 1", "no-such-filter")
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60), st.integers(-(10**9), 10**9))
 def test_a_marked_answer_is_found_behind_any_text_without_marks(text, answer):
     text = text.replace("#", "")
@@ -111,6 +112,8 @@ def test_the_name_says_which_problems_they_are():
 
 
 def test_a_missing_file_says_what_makes_it(tmp_path):
+    with pytest.raises(PredictionError, match=r"-p model nobody -p run_dir runs/nowhere$"):
+        predictions.load("runs/nowhere/scores/nobody/gsm8k_test.parquet")
     with pytest.raises(PredictionError, match=r"execution 09 out.ipynb -p model toy -p run_dir .*run"):
         predictions.load(tmp_path / "run" / "scores" / "toy" / "gsm8k_test.parquet")
 

@@ -1,8 +1,9 @@
 """The types of error of Truong's Table 5, and how many errors of each there are."""
 
 import pandas as pd
+from scipy.stats import binomtest
 
-from nblib import published, results, stats
+from nblib import published, results
 
 CATEGORIES = {
     "wrong calculation": "Wrong calculation",
@@ -33,20 +34,20 @@ def breakdown(categories: pd.Series) -> pd.DataFrame:
 
     Returns:
         category, type (the paper's name), published (percent of its 100 errors), errors; and from `MINIMUM` errors on share,
-        low, high (percent, 95 % bootstrap), else NaN.
+        low, high (percent, Wilson's 95 %), else NaN.
     """
     n = len(categories)
     rows = []
     for category in [*CATEGORIES, UNDECIDED]:
-        hits = (categories == category).astype(float)
+        hits = int((categories == category).sum())
         share, low, high = (float("nan"),) * 3
-        if n >= MINIMUM:
-            share, (low, high) = hits.mean(), stats.cluster_bootstrap(hits)
+        if n >= MINIMUM:  # Wilson's interval: a bootstrap of a type that never occurs would be sure of it
+            share, (low, high) = hits / n, binomtest(hits, n).proportion_ci(method="wilson")
         printed = float("nan")
         if category in CATEGORIES:
             printed = published.value("truong", "Table 5", SYSTEM, metric(category))
         paper = CATEGORIES.get(category, "")
-        rows.append((category, paper, printed, int(hits.sum()), 100 * share, 100 * low, 100 * high))
+        rows.append((category, paper, printed, hits, 100 * share, 100 * low, 100 * high))
     return pd.DataFrame(rows, columns=["category", "type", "published", "errors", "share", "low", "high"])
 
 

@@ -2,7 +2,7 @@
 
 A pass of an annotator is a file `data/labels/gsm8k_<annotator>_<pass>.csv` with a row per label: id, solution (a hash of the text
 that was judged, so that a label is never taken for another model's solution), label, minute (UTC). A second pass is made blind:
-in another order, without sight of the first.
+in another order, without sight of the first. Annotators are people, unless their name begins with `model-`.
 """
 
 import hashlib

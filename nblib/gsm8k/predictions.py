@@ -102,9 +102,9 @@ def load(file: str | Path) -> pd.DataFrame:
     Raises:
         PredictionError: no file there (says what makes it), a column missing, an id twice, or no row at all.
     """
-    file = paths.resolve(file)
+    named, file = Path(file), paths.resolve(file)
     if not file.is_file():
-        run_dir = file.parents[2] if file.parent.parent.name == "scores" else "runs/lab"
+        run_dir = named.parents[2] if file.parent.parent.name == "scores" else "runs/lab"
         raise PredictionError(
             f"No GSM8K predictions at {file}. Notebook 09 makes them, once for each model: "
             f"python -m nblib.execution 09 out.ipynb -p model {file.parent.name} -p run_dir {run_dir}"
