@@ -68,6 +68,7 @@ CASE = Case(
         ("3 x 12 = 36\n36 + 6 = 42\n42 / 5 = 8.4\n#### 8.4", "inverted operands", "36 + 6 where 36 − 6 = 30"),
         ("3 x 12 = 36\n36 - 6 = 30\n5 / 30 = 0.17\n#### 0.17", "inverted operands", "5 ÷ 30 where 30 ÷ 5 = 6"),
         ("She has eggs in boxes.\n" * 4 + "#### 9", "repetition", "4 times"),
+        ("That costs 300/120 = 300/120 = 300/120 = 300/12", "repetition", "“300 120” 3 times"),
         ("17 * 23 = 391\n391 + 58 = 449\n#### 449", "hallucination", "(17, 23, 58)"),
         (
             "The train leaves London and travels north along the river all day.\n#### 77",
@@ -91,6 +92,14 @@ def test_what_no_rule_decides_stays_undecided_with_a_reason(tuned):
     verdict = decide(replace(CASE, tuned=tuned))
     assert verdict.category == UNDECIDED
     assert verdict.reason
+
+
+def test_a_cut_off_text_that_stops_at_the_right_number_by_chance_is_not_misread():
+    tuned = (
+        "That makes 14*2 = <<14*2=28>>28 eggs.\nSo far she has 28 - 22 = <<28-22=6>>6"  # in the manner of a 270M model
+    )
+    assert decide(replace(CASE, tuned=tuned)).category != "unit or parsing"
+    assert decide(replace(CASE, tuned="3 x 12 = 36\n36 - 6 = 30\nA bowl has 30 / 5 = 6")).category == "unit or parsing"
 
 
 def test_a_known_quantity_left_out_or_misremembered():
@@ -195,6 +204,17 @@ def test_errors_planted_into_official_solutions_are_found():
 
 
 @pytest.mark.official
+def test_the_official_solutions_repeat_nothing():
+    rows = corpora.read_jsonl(paths.official_data() / "gsm8k" / "gsm8k_test.jsonl.gz")
+    repeating = [
+        row["answer"]
+        for row in rows
+        if decide(Case(row["question"], row["answer"], "-1", "", False, row["answer"])).category == "repetition"
+    ]
+    assert repeating == []
+
+
+@pytest.mark.official
 def test_another_problems_solution_is_a_hallucination_or_undecided():
     rows = corpora.read_jsonl(paths.official_data() / "gsm8k" / "gsm8k_test.jsonl.gz")[::8]
     verdicts = [
@@ -249,9 +269,9 @@ def test_results_have_shares_only_from_thirty_errors_on():
 
 
 def test_arithmetic_is_counted_by_writer():
-    table = chains.arithmetic({"one": ["1 + 1 = 2\n2 + 2 = 5", "3 = 3", "#### 4\n1 + 1 = 3"], "none": []}).set_index(
-        "solutions"
-    )
+    table = chains.arithmetic(
+        {"one": ["1 + 1 = <<1+1=2>>2\n2 + 2 = 5", "3 = 3", "#### 4\n1 + 1 = 3"], "none": []}
+    ).set_index("solutions")
     assert table.loc["one"].tolist() == [3, 2, 1, 1]
     assert table.loc["none"].tolist() == [0, 0, 0, 0]
 

@@ -133,11 +133,11 @@ def arithmetic(solutions: Mapping[str, Iterable[str]]) -> pd.DataFrame:
         solutions: name → texts.
 
     Returns:
-        solutions (the name), texts, equations, wrong, texts_with_wrong.
+        solutions (the name), texts, calculations, wrong, texts_with_wrong.
     """
     rows = []
     for name, texts in solutions.items():
-        checked = [[equation.holds for equation in equations.find(worked(text))] for text in texts]
+        checked = [[step.holds for step in chain(text)] for text in texts]
         wrong = [found.count(False) for found in checked]
         rows.append((name, len(checked), sum(map(len, checked)), sum(wrong), sum(count > 0 for count in wrong)))
-    return pd.DataFrame(rows, columns=["solutions", "texts", "equations", "wrong", "texts_with_wrong"])
+    return pd.DataFrame(rows, columns=["solutions", "texts", "calculations", "wrong", "texts_with_wrong"])
