@@ -112,10 +112,10 @@ def test_the_name_says_which_problems_they_are():
 
 
 def test_a_missing_file_says_what_makes_it(tmp_path):
-    with pytest.raises(PredictionError, match=r"-p model nobody -p run_dir runs/nowhere$"):
+    with pytest.raises(PredictionError, match=r"nobody/gsm8k_test.* -p suite official -p run_dir runs/nowhere$"):
         predictions.load("runs/nowhere/scores/nobody/gsm8k_test.parquet")
-    with pytest.raises(PredictionError, match=r"execution 09 out.ipynb -p model toy -p run_dir .*run"):
-        predictions.load(tmp_path / "run" / "scores" / "toy" / "gsm8k_test.parquet")
+    with pytest.raises(PredictionError, match=r"execution 09 out.ipynb -p base .*-p suite mini -p run_dir .*run$"):
+        predictions.load(tmp_path / "run" / "scores" / "toy" / "gsm8k_mini_test.parquet")
 
 
 @pytest.mark.parametrize(

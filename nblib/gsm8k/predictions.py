@@ -106,8 +106,9 @@ def load(file: str | Path) -> pd.DataFrame:
     if not file.is_file():
         run_dir = named.parents[2] if file.parent.parent.name == "scores" else "runs/lab"
         raise PredictionError(
-            f"No GSM8K predictions at {file}. Notebook 09 makes them, once for each model: "
-            f"python -m nblib.execution 09 out.ipynb -p model {file.parent.name} -p run_dir {run_dir}"
+            f"No GSM8K predictions at {file}. Notebook 09 makes them, once for the base model and once for the tuned one: "
+            "python -m nblib.execution 09 out.ipynb -p base <model> -p adapter <folder made by notebook 05, or none> "
+            f"-p suite {'mini' if 'mini' in file.stem else 'official'} -p run_dir {run_dir}"
         )
     try:
         table = pd.read_parquet(file)
