@@ -23,6 +23,12 @@ SYNTHESIS = config["synthesis"]
 VARIANTS = config["triples"].get("variants", "authored")  # what the triples are built from: authored, or notebook 02's
 TRAININGS = sweeps.trainings(config)  # notebook 04 runs once for each: name → its parameters
 TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores: name → the training they come from
+RANKERS = [name.replace(":", "-") for name in config["rankers"]]  # what ranks without one vector a text, as files are named
+WATCHED = next((name for name, settings in TRAININGS.items() if settings.get("recipe") == "NevIR" and settings.get("watch", True)), None)
+COMPARED = [
+    "size", "parts", "diversity", "frontier", "record", "words", "architectures", "preference", "maxsim", "families", "deploy",
+    *(["epochs"] if WATCHED else []),
+]
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
 EXECUTE = f"{sys.executable} -m nblib.execution"
 
@@ -32,6 +38,7 @@ wildcard_constraints:
     encoder="|".join(map(re.escape, {*ENCODERS, *SCORED})),
     tuned="|".join(map(re.escape, TUNED)) or "none",
     training="|".join(map(re.escape, TRAININGS)) or "none",
+    ranker="|".join(map(re.escape, RANKERS)),
 
 
 def notebook(number_and_name):
@@ -157,6 +164,13 @@ rule triples:
         "{EXECUTE} 03 {log} -y {params.json:q}"
 
 
+def ranker_name(filed):
+    """What `nblib.ranking` is asked for: the configured name, or where that is a training's, its encoder's folder."""
+    name = next(name for name in config["rankers"] if name.replace(":", "-") == filed)
+    kind, _, encoder = name.rpartition(":")
+    return f"{kind}:{RUN}/encoders/{encoder}" if encoder in TRAININGS else name
+
+
 def home(training):
     """Where a training's outputs go: those of the sweep apart, so that the figures of record aren't buried under them."""
     return RUN if training in config.get("trainings", {}) else f"{RUN}/sweep"
@@ -248,20 +262,39 @@ def scored_outputs():
     return plain + [output for tuned, training in TUNED.items() for output in benchmark_outputs(tuned, home(training))]
 
 
+rule ranking:
+    input:
+        ["nblib/ranking.py", *module_files("nblib/ranking.py")],
+        shipped(*read_by_07(BENCHMARKS)),
+        "data/registries/rankers.yaml",
+        lambda wildcards: f"{RUN}/encoders/{wildcards.ranker.removeprefix('maxsim-')}.json"
+        if wildcards.ranker.removeprefix("maxsim-") in TRAININGS
+        else [],
+    params:
+        name=lambda wildcards: ranker_name(wildcards.ranker),
+    output:
+        multiext(f"{RUN}/results/07_{{ranker}}.csv", "", ".json"),
+        f"{RUN}/scores/{{ranker}}/ranker.json",
+    shell:
+        "{sys.executable} -m nblib.ranking {params.name:q} --scale {SCALE} --suite {BENCHMARKS} --run-dir {RUN}"
+
+
 rule encoder_comparison:
     input:
         notebook("08_encoder_comparison"),
         scored_outputs(),
+        expand(rules.ranking.output, ranker=RANKERS),
     params:
         json=lambda wildcards: parameters(
+            rankers=RANKERS, watched=WATCHED or "none",
             base=config["sweep"]["common"]["base"], suite=config["sweep"]["common"]["score"], sweep_dir=f"{RUN}/sweep",
             trainings=[tuned for tuned, training in TUNED.items() if home(training) != RUN],
             singles=[*SCORED, *(tuned for tuned, training in TUNED.items() if home(training) == RUN)],
         ),
     output:
         multiext(f"{RUN}/results/08_comparison.csv", "", ".json"),
-        expand(f"{RUN}/figures/fig_08_{{name}}.{{kind}}", name=["size", "parts", "diversity", "frontier", "record"], kind=["svg", "png", "csv"]),
-        expand(f"{RUN}/figures/tab_08_{{name}}.{{kind}}", name=["trainings", "changes", "singles"], kind=["csv", "html", "tex"]),
+        expand(f"{RUN}/figures/fig_08_{{name}}.{{kind}}", name=COMPARED, kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/tab_08_{{name}}.{{kind}}", name=["trainings", "changes", "singles", "nevir", "tests", "antonyms"], kind=["csv", "html", "tex"]),
     log:
         f"{RUN}/notebooks/08_encoder_comparison.ipynb",
     shell:
@@ -275,8 +308,10 @@ rule results:
         expand("data/published/{paper}.csv", paper=["truong", "cao", "vahtola", "weller"]),
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),
+        rules.synthesis.output,
         rules.triples.output,
         scored_outputs(),
+        expand(rules.ranking.output, ranker=RANKERS),
         rules.encoder_comparison.output if "sweep" in config else [],
     params:
         json=lambda wildcards: parameters(),
@@ -296,8 +331,10 @@ rule report:
         rules.results.output,
         rules.diagnosis.output,
         expand(rules.negation_adapter.output, encoder=ENCODERS),
+        rules.synthesis.output,
         rules.triples.output,
         scored_outputs(),
+        expand(rules.ranking.output, ranker=RANKERS),
         rules.encoder_comparison.output if "sweep" in config else [],
     output:
         f"{RUN}/report/index.html",

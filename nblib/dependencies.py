@@ -1,4 +1,4 @@
-"""What a notebook depends on among nblib's modules, computed from the import graph: the Snakefile's inputs."""
+"""What a notebook (or a command of a module) depends on among nblib's modules, by the import graph: the Snakefile's inputs."""
 
 import ast
 from functools import cache
@@ -16,10 +16,14 @@ def _graph() -> grimp.ImportGraph:
 
 
 def imported_modules(notebook: Path) -> set[str]:
-    """The nblib modules a notebook's code cells import, by dotted name."""
-    cells = nbformat.read(notebook, as_version=4).cells
+    """The nblib modules that a notebook's code cells (or a Python file) import, by dotted name."""
+    if notebook.suffix == ".py":
+        source = notebook.read_text(encoding="utf-8")
+    else:
+        cells = nbformat.read(notebook, as_version=4).cells
+        source = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
     names = set()
-    for node in ast.walk(ast.parse("\n".join(cell.source for cell in cells if cell.cell_type == "code"))):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "nblib":
             names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
@@ -28,7 +32,8 @@ def imported_modules(notebook: Path) -> set[str]:
 
 
 def module_files(notebook: str | Path) -> list[str]:
-    """The source files of all nblib modules a notebook reaches, directly or through others, relative to the project.
+    """The source files of all nblib modules a notebook or Python file reaches, directly or through others, relative to the
+    project (a Python file itself aside).
 
     A notebook has to run again when one of these changes, and not for a change elsewhere.
     """

@@ -55,3 +55,9 @@ def test_an_import_within_a_function_counts(notebook):
 
 def test_a_notebook_that_imports_nothing_of_ours_depends_on_nothing_of_ours(notebook):
     assert dependencies.module_files(notebook("import numpy", "x = 1")) == []
+
+
+def test_a_command_of_a_module_depends_on_what_that_imports():
+    files = dependencies.module_files("nblib/ranking.py")
+    assert {"nblib/rankers.py", "nblib/scores.py", "nblib/tasks/negation.py"} <= set(files)
+    assert "nblib/synthesis.py" not in files

@@ -123,3 +123,24 @@ def test_tf_idf_gets_its_published_score_and_chance_a_quarter(tmp_path):
         values[ranker.name] = ranking.rank(ranker, ["NevIR"], tmp_path).summary.iloc[0]
     assert round(values["TF-IDF"].value, 1) == published.value("weller", "Table 2", "TF-IDF", "pairwise_accuracy")
     assert values["Random"].ci_low < 25 < values["Random"].ci_high
+
+
+def test_the_command_leaves_predictions_results_and_what_it_took(tmp_path):
+    ranking.main(["TF-IDF", "--scale", "toy", "--run-dir", str(tmp_path)])
+    assert len(scores.load_predictions(tmp_path, "TF-IDF", "NevIRMini")) == 100
+    table = results.load(tmp_path)
+    assert set(table.scale) == {"toy"}
+    assert "NevIR" in set(table.benchmark)
+    about = json.loads((tmp_path / "results" / "07_TF-IDF.csv.json").read_text())
+    assert (about["ranker"], about["pairs"] > 400, about["seconds"] > 0) == ("TF-IDF", True, True)
+
+
+def test_an_unknown_ranker_ends_the_command_with_one_line(tmp_path):
+    with pytest.raises(SystemExit, match=r"error: .*TF-IFD"):
+        ranking.main(["TF-IFD", "--run-dir", str(tmp_path)])
+
+
+def test_alignments_are_of_both_passages(tiny_encoder):
+    table = ranking.align(rankers.token_maxsim(tiny_encoder))
+    assert table.document.unique().tolist() == ["negated", "edited"]
+    assert table[table.document == "negated"].groupby("query_place").greatest.sum().eq(1).all()

@@ -1,0 +1,151 @@
+"""Systems of every architecture beside each other, over the predictions they have left: encoders (notebook 07) and rankers
+(`nblib.ranking`) alike. No model is loaded here."""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from nblib import paths, published, rankers, results, scores, stats
+
+# Weller's Table 2 names its kinds in the plural
+KINDS = {
+    "chance": "Random", "tf-idf": "Sparse", "sparse": "Sparse", "late-interaction": "Late Interaction",
+    "cross-encoder": "Cross-Encoders", "monot5": "Cross-Encoders",
+}  # fmt: skip
+ENCODERS = "Bi-Encoders"
+NUMBERED = "Table 2"
+
+
+def left_by(run_dir: str | Path, names: Sequence[str], task: str) -> dict[str, pd.DataFrame]:
+    """Name → test predictions, of those systems that were scored on the whole of the task (a sample's aren't comparable).
+
+    Raises:
+        ScoreError: none was.
+    """
+    there = [name for name in names if (scores.folder_of(run_dir, name) / f"{task}_test.parquet").is_file()]
+    for name in there or names[:1]:  # none: the first one's absence is the error to show
+        scores.load_predictions(run_dir, name, task)
+    return {name: scores.load_predictions(run_dir, name, task) for name in there}
+
+
+def accuracies(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """system, value (percent right), low, high (95 %, resampled by cluster), n; a row per system.
+
+    Args:
+        judged: from `left_by`, of a pairwise task.
+    """
+    rows = []
+    for name, table in judged.items():
+        low, high = stats.cluster_bootstrap(table.correct, table.cluster)
+        rows.append((name, 100 * table.correct.mean(), 100 * low, 100 * high, len(table)))
+    return pd.DataFrame(rows, columns=["system", "value", "low", "high", "n"])
+
+
+def architectures(measured: pd.DataFrame) -> pd.DataFrame:
+    """Weller's Table 2 with ours beside it: kind, system, published, ours, low, high; systems of ours that it doesn't have
+    below it.
+
+    Args:
+        measured: from `accuracies`, on NevIR.
+    """
+    printed = published.load("weller")
+    printed = printed[(printed.exhibit == NUMBERED) & (printed.metric == "pairwise_accuracy")]
+    table = pd.DataFrame({
+        "kind": printed.note.str.extract(r"type: ([^;]+)", expand=False), "system": printed.system, "published": printed.value,
+    })  # fmt: skip
+    own = pd.DataFrame({
+        "system": [published.system_name("weller", name) for name in measured.system],
+        "kind_of": measured.system.map(kind), "ours": measured.value, "low": measured.low, "high": measured.high,
+    })  # fmt: skip
+    joined = table.merge(own, on="system", how="outer", sort=False)
+    order = list(dict.fromkeys(table.kind))
+    joined["kind"] = pd.Categorical(joined.kind.fillna(joined.kind_of), order)
+    return joined.drop(columns="kind_of").sort_values("kind", kind="stable", ignore_index=True)
+
+
+def kind(name: str) -> str:
+    """The architecture of a system by name, as Weller calls it; what is no registered ranker is an encoder."""
+    if name.startswith(rankers.MAXSIM.replace(":", "-")):
+        return "Late Interaction"
+    spec = rankers.registry().get(name)
+    return KINDS.get(spec.kind, ENCODERS) if spec else ENCODERS
+
+
+def mcnemar_holm(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every two systems on the same items: exact McNemar tests, corrected by Holm's method.
+
+    Args:
+        judged: from `left_by`, of a pairwise task.
+
+    Returns:
+        first, second, difference (points, second minus first), only_first, only_second (items that one alone gets right), p
+        (corrected).
+    """
+    from statsmodels.stats.contingency_tables import mcnemar  # a second to import
+    from statsmodels.stats.multitest import multipletests
+
+    correct = pd.DataFrame({name: table.set_index("id").correct for name, table in judged.items()}).astype(bool)
+    rows = []
+    for first, second in combinations(correct, 2):
+        one, other = correct[first], correct[second]
+        only_first, only_second = int((one & ~other).sum()), int((other & ~one).sum())
+        test = mcnemar([[int((one & other).sum()), only_first], [only_second, int((~one & ~other).sum())]], exact=True)
+        rows.append((first, second, 100 * (other.mean() - one.mean()), only_first, only_second, float(test.pvalue)))
+    table = pd.DataFrame(rows, columns=["first", "second", "difference", "only_first", "only_second", "p"])
+    return table.assign(p=multipletests(table.p, method="holm")[1] if len(table) else table.p)
+
+
+def alignment(run_dir: str | Path, ranker: str) -> pd.DataFrame:
+    """What MaxSim saw of the authored pair (`ranking.align`): the passage with the negation.
+
+    Raises:
+        ScoreError: the ranker has left none.
+    """
+    file = scores.folder_of(run_dir, ranker) / "alignment.csv"
+    if not file.is_file():
+        raise scores.ScoreError(f"No token alignment at {file}. Make it: python -m nblib.ranking … --run-dir {run_dir}")
+    table = pd.read_csv(file, keep_default_na=False)  # "null" and "nan" are tokens, too
+    return table[table.document == "negated"].drop(columns="document")
+
+
+def costs(run_dir: str | Path, names: Sequence[str], task: str) -> pd.DataFrame:
+    """What a system costs beside what it understands: system, kind, value (percent on the task), milliseconds (a text
+    encoded, or a query ranked with one passage, on the machine and in the company it ran in); systems without either left out.
+    """
+    table = accuracies(left_by(run_dir, names, task))[["system", "value"]]
+    table["kind"] = table.system.map(kind)
+    table["milliseconds"] = [_milliseconds(run_dir, name) for name in table.system]
+    return table.dropna(ignore_index=True)
+
+
+def _milliseconds(run_dir: str | Path, name: str) -> float:
+    file = paths.resolve(run_dir) / "results" / f"07_{name}.csv.json"
+    if not file.is_file():
+        return np.nan
+    about = json.loads(file.read_text(encoding="utf-8"))
+    if "pairs" in about:
+        return 1000 * about["seconds"] / about["pairs"]
+    rate = (about.get("throughput") or {}).get("texts_per_second")
+    return 1000 / rate if rate else np.nan
+
+
+def shown_rows(
+    paper: str, exhibits: Mapping[str, int], scale: str, suite: str, reproduced: Sequence[str] = ()
+) -> list[dict]:
+    """Rows of the results schema for exhibits that print no number: how many rows of data ours shows.
+
+    Args:
+        exhibits: exhibit → number of rows drawn.
+        reproduced: those made of the official data alone, no model in them.
+    """
+    return [
+        results.row(
+            paper, exhibit, "the exhibit", "", "shown", count, n=count, scale=scale, data=f"{suite} suite",
+            official=exhibit in reproduced and suite != "mini",
+        )
+        for exhibit, count in exhibits.items()
+    ]  # fmt: skip
