@@ -73,7 +73,7 @@ def test_tf_idf_is_scikit_learns_fitted_on_each_pair(pairs):
 
     expected = []
     for pair in pairs:
-        vectorizer = TfidfVectorizer(tokenizer=rankers._words, token_pattern=None, stop_words="english")
+        vectorizer = TfidfVectorizer(tokenizer=rankers.words._words, token_pattern=None, stop_words="english")
         try:
             query, document = vectorizer.fit_transform(pair).toarray()
         except ValueError:  # an empty vocabulary
@@ -113,7 +113,7 @@ def test_maxsim_is_the_sum_of_the_greatest_cosines(late, tiny_encoder):
 
 def test_scores_come_in_the_order_of_the_pairs_whatever_the_chunks(late, monkeypatch):
     whole = late.score(QUERIES, DOCUMENTS)
-    monkeypatch.setattr(rankers, "CHUNK", 1)
+    monkeypatch.setattr(rankers.tokens, "CHUNK", 1)
     np.testing.assert_allclose(late.score(QUERIES, DOCUMENTS), whole, rtol=1e-5)
     np.testing.assert_allclose(late.score(QUERIES[::-1], DOCUMENTS[::-1]), whole[::-1], rtol=1e-5)
 
@@ -259,6 +259,13 @@ def test_what_cannot_be_loaded_says_why():
         rankers.load("qnli-electra-base")  # no hub in tests
     with pytest.raises(models.ModelError, match="nowhere"):
         rankers.load("maxsim:nowhere")
+
+
+def test_a_model_that_would_get_a_random_projection_is_refused(base, monkeypatch):
+    spec = rankers.RankerSpec("colbert", "late-interaction", hub=str(base))
+    monkeypatch.setattr(rankers, "registry", lambda: {"colbert": spec})
+    with pytest.raises(RankerError, match=r"^colbert: .* holds no late-interaction model"):
+        rankers.load("colbert")
 
 
 @pytest.mark.parametrize(("name", "kind"), [("Random", rankers.Chance), ("TF-IDF", rankers.TfIdf)])
