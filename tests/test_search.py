@@ -1,0 +1,52 @@
+"""The search to look at: what it finds, keeps, and how it is shown."""
+
+import pandas as pd
+import pytest
+from encoders import written
+
+from nblib import corpora, search
+from nblib.search import SearchError
+
+
+@pytest.fixture
+def knowing():
+    """An encoder that knows which passage answers which of the first pair's questions, and nothing else."""
+    pairs = corpora.load(search.CORPUS)
+    vectors = {text: [0.1, 0.1, 1.0] for column in ("doc1", "doc2") for text in pairs[column]}
+    pair = pairs.set_index("id").loc[search.ASKED[0]]
+    vectors |= {
+        pair.q1: [1.0, 0.2, 0.0],
+        pair.doc1: [1.0, 0.1, 0.0],
+        pair.q2: [0.2, 1.0, 0.0],
+        pair.doc2: [0.1, 1.0, 0.0],
+    }
+    return written(vectors, name="knowing")
+
+
+def test_the_nearest_come_first_and_are_judged(knowing, tmp_path):
+    table = search.run(knowing, tmp_path, asked=search.ASKED[:1])
+    assert table.groupby("query", sort=False)["rank"].agg(list).tolist() == [[1, 2, 3, 4, 5]] * 2
+    assert table[table["rank"] == 1].right.all()
+    assert table[table["rank"] == 2].other.all()
+    assert table.similarity.is_monotonic_decreasing or table.groupby("query").similarity.is_monotonic_decreasing.all()
+    kept = pd.read_csv(tmp_path / "scores" / "knowing" / "search.csv")
+    assert kept.passage.tolist() == table.passage.tolist()
+    assert search.first_right(tmp_path, "knowing") == (2, 2)
+
+
+def test_encoders_stand_side_by_side_and_passages_are_no_markup(knowing, tmp_path):
+    search.run(knowing, tmp_path, asked=search.ASKED[:1])
+    file = tmp_path / "scores" / "other" / "search.csv"
+    file.parent.mkdir()
+    table = pd.read_csv(tmp_path / "scores" / "knowing" / "search.csv")
+    table.assign(passage="<script>" + table.passage, right=table.other, other=table.right).to_csv(file, index=False)
+    shown = search.beside(tmp_path, ["knowing", "other"])
+    assert shown.columns.tolist() == ["query", "rank", "knowing", "other"]
+    assert len(shown) == 10
+    assert shown.knowing[0].startswith("✓ <b>The Fallow")
+    assert shown.other[0].startswith("✗ &lt;script&gt;The Fallow")
+
+
+def test_a_search_that_was_not_made_says_what_makes_it(tmp_path):
+    with pytest.raises(SearchError, match=r"No search at .*absent.search.csv. Notebook 07 makes it"):
+        search.beside(tmp_path, ["absent"])
