@@ -206,6 +206,7 @@ def benchmark_outputs(encoder, home=RUN):
         f"{home}/results/07_{encoder}.csv",
         f"{home}/results/07_{encoder}.csv.json",
         f"{home}/scores/{encoder}/encoder.json",
+        f"{home}/scores/{encoder}/search.csv",
         f"{home}/scores/{encoder}/NegationProfile_test.parquet",
         *(f"{home}/figures/fig_07_{name}_{encoder}.{kind}" for name in ("profile", "benchmarks") for kind in ("svg", "png", "csv")),
         *(f"{home}/figures/tab_07_{name}_{encoder}.{kind}" for name in ("profile", "scores", "cures") for kind in ("csv", "html", "tex")),
