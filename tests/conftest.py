@@ -82,6 +82,15 @@ def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def kept_cache(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """For a module that needs Gemma: a cache that outlives the session, since dequantising takes a minute or more."""
+    folder = Path(request.config.cache.mkdir("nblib"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NBLIB_CACHE", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def tiny_encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sentence-transformers model with random weights: BERT, 2 layers of 32 dimensions, WordPiece, mean pooling."""
