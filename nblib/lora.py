@@ -158,12 +158,12 @@ def probabilities(
         {"input_ids": tokens(tokenizer, row.sentence_1, row.sentence_2, chat_template)} for row in table.itertuples()
     ]
     found = []
-    with torch.inference_mode():
+    with torch.inference_mode(), tuned_llm.exact_logits(model):
         for start in tqdm(range(0, len(read), batch_size), desc="yes or no", leave=False):
             batch = {
                 name: part.to(model.device) for name, part in collate(read[start : start + batch_size], pad).items()
             }
-            logits = model(**batch, logits_to_keep=1).logits[:, -1].float()
+            logits = model(**batch, logits_to_keep=1).logits[:, -1]
             found += torch.sigmoid(logits[:, answers["Yes"]] - logits[:, answers["No"]]).tolist()
     return pd.Series(found, index=table.index, dtype=float)
 

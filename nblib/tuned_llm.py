@@ -2,18 +2,24 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import torch
 from safetensors import SafetensorError
+from torch.nn.functional import linear
 
 from nblib import checkpoints, language_models, paths, provenance
 from nblib.checkpoints import FinetuningError
 from nblib.language_models import Dtype, LanguageModel
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+    from transformers import PreTrainedModel
 
 ADAPTER = "adapter_config.json"
 
@@ -77,6 +83,19 @@ def save(trained: LanguageModel, folder: str | Path, card: str, *, base: str, **
         config = {**json.loads(file.read_text(encoding="utf-8")), "base_model_name_or_path": base}
         file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         return checkpoints.in_place(draft, target, card, {"base": base, **about})
+
+
+@contextmanager
+def exact_logits(model: "PreTrainedModel | PeftModel") -> Iterator[None]:
+    """Within the block, the vocabulary's logits are float32 whatever the weights are: in bfloat16 they come in steps of an
+    eighth, and two answers are often as likely as each other."""
+    head = model.get_output_embeddings()
+    weight, bias = head.weight.float(), None if head.bias is None else head.bias.float()
+    handle = head.register_forward_hook(lambda _, inputs, __: linear(inputs[0].float(), weight, bias))
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 def fingerprint(language_model: LanguageModel) -> str:

@@ -76,3 +76,16 @@ def test_a_card_says_what_was_measured():
     card = tuned_llm.model_card("hedge", {"base": "gemma", "epochs": 2}, "16 pairs.", scored, 61.2)
     assert "| negation | 400 | 51.2 | 88.0 |" in card
     assert "| epochs | 2 |" in card and "base_model: gemma\nlibrary_name: peft" in card
+
+
+def test_exact_logits_have_no_ties_that_bfloat16_makes(base):
+    model = tuned_llm.load(str(base)).model
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.inference_mode():
+        rough = model(ids).logits
+        with tuned_llm.exact_logits(model):
+            exact = model(ids).logits
+        assert torch.equal(model(ids).logits, rough)
+    assert (rough.dtype, exact.dtype) == (torch.bfloat16, torch.float32)
+    assert torch.allclose(rough.float(), exact, atol=0.02)
+    assert len(exact[0, -1].unique()) > len(rough[0, -1].unique())
