@@ -172,7 +172,20 @@ SYSTEMS = {"Llama-3-8B-Instruct": "none", "Only negation": "only negation", "Onl
            "Llama-3-8B-Hedge": "both"}  # fmt: skip
 
 
-def table_3(recorded: pd.DataFrame, scale: str) -> pd.DataFrame:
+def printed_beside(scored: pd.DataFrame) -> pd.DataFrame:
+    """What the paper's LLMs have, for the `test` rows of official scores: system, benchmark, view, value, row (its place in
+    `scored`). Nothing for miniatures, which have no published counterpart."""
+    printed = published.load("truong")
+    printed = printed[(printed.exhibit == "Table 3") & printed.system.isin(SYSTEMS)]
+    found = []
+    for place, item in enumerate(scored.itertuples()):
+        if item.view == "test" and corpora.describe(task(item.task).corpus).official:
+            fits = printed[printed.benchmark == task(item.task).benchmark]
+            found += [(one.system, item.benchmark, item.view, one.value, place) for one in fits.itertuples()]
+    return pd.DataFrame(found, columns=["system", "benchmark", "view", "value", "row"])
+
+
+def table_3(recorded: pd.DataFrame) -> pd.DataFrame:
     """Truong's Table 3: what this run has measured, and every printed row of an LLM that it hasn't, with what would run it.
 
     Args:

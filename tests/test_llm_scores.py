@@ -103,7 +103,7 @@ def test_a_model_has_rows_of_its_own_and_the_papers_stay_not_run(tmp_path):
     summary = pd.DataFrame(llm_scores.summarise("llm_nevir", RANKED))
     recorded = results.save(llm_scores.result_rows(summary, "gemma", "official"), tmp_path / "r.csv")
     assert set(recorded.system) == {"gemma"} and recorded.published.isna().all()
-    table = llm_scores.table_3(recorded, "official")
+    table = llm_scores.table_3(recorded)
     absent = table[table.status == "not run"]
     assert len(absent) == 4 * 7 and absent.command.str.contains("nblib.execution 09").all()
     assert absent.command[absent.system == "Only hedging"].str.contains("-p recipe 'only hedging'").all()
@@ -124,3 +124,9 @@ def test_the_papers_own_system_gets_its_row(tmp_path):
 def test_suites_name_known_tasks():
     for suite in llm_benchmarks.SUITES.values():
         assert all(llm_benchmarks.task(name) for name in suite)
+
+
+def test_only_official_test_scores_have_published_neighbours():
+    official = llm_scores.printed_beside(pd.DataFrame(llm_scores.summarise("llm_nevir", RANKED)))
+    assert official.value.tolist() == [74.04, 73.13, 68.13, 78.13] and set(official.row) == {0}
+    assert llm_scores.printed_beside(pd.DataFrame(llm_scores.summarise("llm_nevir_mini", RANKED))).empty
