@@ -3,7 +3,6 @@ own MMLU, HellaSwag and GSM8K, which read the official files where they are here
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -184,7 +183,7 @@ def ask(
         part: np.sort(np.random.default_rng([seed, place]).permutation(len(one.eval_docs))[: limit or None]).tolist()
         for place, (part, one) in enumerate(loaded.items())
     }
-    with torch.inference_mode(), nullcontext() if generates else tuned_llm.exact_logits(model.model):
+    with torch.inference_mode(), tuned_llm.exact_logits(model.model):
         found = lm_eval.simple_evaluate(
             model=reader, tasks=list(loaded.values()), task_manager=_manager(), samples=None if own else chosen,
             apply_chat_template=chat_template, bootstrap_iters=0, log_samples=True,
