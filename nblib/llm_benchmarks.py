@@ -2,9 +2,13 @@
 own MMLU, HellaSwag and GSM8K, which read the official files where they are here and the hub elsewhere.
 """
 
-from collections.abc import Callable, Mapping
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ import pandas as pd
 import torch
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
+from scipy.stats import ConstantInputWarning
 
 from nblib import corpora, paths, tasks, tuned_llm
 from nblib.language_models import LanguageModel
@@ -152,6 +157,20 @@ def _harness_subjects() -> list[str]:
     return [name.removeprefix("mmlu_") for name in _manager().all_subtasks if name.startswith("mmlu_")]
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without lm-eval's advice and its bars for every step: a notebook keeps what is printed."""
+    logger = logging.getLogger("lm_eval")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with redirect_stderr(StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConstantInputWarning)  # a model that gives one answer to everything
+            yield
+    finally:
+        logger.setLevel(level)
+
+
 def ask(
     model: LanguageModel, name: str, *, limit: int = 0, seed: int = 0, chat_template: bool = False, batch_size: int = 0
 ) -> pd.DataFrame:
@@ -173,7 +192,8 @@ def ask(
     if chat_template and not model.tokenizer.chat_template:
         raise LlmTaskError(f"{model.name} has no chat template. Set chat_template to False.")
     # only within a group does lm-eval take a registered task with changes
-    loaded = _manager().load({"group": name, "task": _specs(name, limit, seed)})["tasks"]
+    with _quiet():
+        loaded = _manager().load({"group": name, "task": _specs(name, limit, seed)})["tasks"]
     generates = described.kind in ("similarity", "gsm8k")
     reader = _Reader(
         pretrained=model.model, tokenizer=model.tokenizer, batch_size=batch_size or (8 if generates else 1)
@@ -183,7 +203,7 @@ def ask(
         part: np.sort(np.random.default_rng([seed, place]).permutation(len(one.eval_docs))[: limit or None]).tolist()
         for place, (part, one) in enumerate(loaded.items())
     }
-    with torch.inference_mode(), tuned_llm.exact_logits(model.model):
+    with torch.inference_mode(), tuned_llm.exact_logits(model.model), _quiet():
         found = lm_eval.simple_evaluate(
             model=reader, tasks=list(loaded.values()), task_manager=_manager(), samples=None if own else chosen,
             apply_chat_template=chat_template, bootstrap_iters=0, log_samples=True,
@@ -208,13 +228,17 @@ def _choices(samples: Mapping[str, list[dict]], *columns: str) -> pd.DataFrame:
 
 def judge_ranking(samples: Mapping[str, list[dict]]) -> pd.DataFrame:
     """id, cluster, correct_given and correct_swapped (all the item's questions right in that order of the documents, ties
-    wrong), correct (in both orders), chose_first (share of the item's prompts answered "1": 0.5 without a bias)."""
-    prompts = _choices(samples, "id", "cluster", "order").assign(
+    wrong), correct (in both orders), correct_summed (by the two orders' margins added up, which takes a liking for the first
+    document out), chose_first (share of the item's prompts answered "1": 0.5 without a bias)."""
+    prompts = _choices(samples, "id", "cluster", "question", "order").assign(
         right=lambda table: table.margin > 0, chose_first=lambda table: table.chosen == 0
     )
     by_order = prompts.pivot_table(index="id", columns="order", values="right", aggfunc="all", sort=False)
+    summed = prompts.groupby(["id", "question"], sort=False).margin.sum() > 0
     items = prompts.groupby("id", sort=False).agg(cluster=("cluster", "first"), chose_first=("chose_first", "mean"))
-    items = items.join(by_order.astype(bool).add_prefix("correct_")).reset_index()
+    items = items.join(by_order.astype(bool).add_prefix("correct_"))
+    items["correct_summed"] = summed.groupby("id", sort=False).all()
+    items = items.reset_index()
     return items.assign(correct=items.correct_given & items.correct_swapped)
 
 

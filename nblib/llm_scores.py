@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from tqdm import tqdm
 
-from nblib import corpora, paths, published, results, scores, tasks, tuned_llm
+from nblib import corpora, llm_benchmarks, paths, published, results, scores, tasks, tuned_llm
 from nblib.language_models import LanguageModel
 from nblib.llm_benchmarks import MATHEMATICS, OURS, LlmTaskError, ask, task
 
@@ -54,7 +55,7 @@ def score(
             f"Limits for {', '.join(strangers)}, which this run doesn't ask. It asks {', '.join(names)}."
         )
     who, rows, predictions = tuned_llm.fingerprint(model), [], {}
-    for name in names:
+    for name in tqdm(names, desc=model.name, leave=False):
         how = {"limit": limits.get(name, 0), "seed": seed, "chat_template": chat_template}
         table, seconds = _answered(model, who, name, run_dir, how, batch_size)
         predictions[name] = table
@@ -66,7 +67,8 @@ def _answered(
     model: LanguageModel, who: str, name: str, run_dir: str | Path, how: dict[str, Any], batch_size: int
 ) -> tuple[pd.DataFrame, float]:
     """Predictions, from the disk or the model, and the seconds they took when they were made."""
-    code = b"".join(file.read_bytes() for file in sorted(OURS.iterdir()) if file.is_file())
+    asking = [file for file in sorted(OURS.iterdir()) if file.is_file()] + [Path(llm_benchmarks.__file__)]
+    code = b"".join(file.read_bytes() for file in asking)
     hashes = [split.sha256 for split in corpora.describe(task(name).corpus).splits.values()]
     made = {"model": who, "task": name, **how, "data": hashes, "lm_eval": version("lm_eval"),
             "questions": hashlib.sha256(code).hexdigest()}  # fmt: skip
@@ -86,12 +88,13 @@ def _answered(
 
 
 def summarise(name: str, table: pd.DataFrame, sampled: bool = False) -> list[dict]:
-    """The scores of a task's predictions, one row per view: `test`; of a ranking also each order; of MMLU also each subject
-    (where they are at least two) and the mathematics subset; of GSM8K also the flexible extraction."""
+    """The scores of a task's predictions, one row per view: `test`; of a ranking also each order and their sum; of MMLU also
+    each subject and the mathematics subset; of HellaSwag also what isn't normalised; of GSM8K the flexible extraction."""
     described, corpus = task(name), corpora.describe(task(name).corpus)
     views = {"test": table}
     if described.kind == "ranking":
         views |= {f"{order} order": table.assign(correct=table[f"correct_{order}"]) for order in ("given", "swapped")}
+        views["orders summed"] = table.assign(correct=table.correct_summed)
     elif described.kind == "mmlu":
         mathematics = table[table.subject.isin(MATHEMATICS)]
         views |= {"mathematics": mathematics} if len(mathematics) else {}
@@ -129,8 +132,11 @@ def behaviour(name: str, table: pd.DataFrame) -> dict[str, Any]:
     if kind == "ranking":
         habit, value, fair = "chose the first document (%)", table.chose_first.mean(), 0.5
     elif kind == "similarity":
-        different = table.response.str.strip().nunique()
-        habit, value, fair = f"unparsable answers (%); {different} different answers", (~table.parsed).mean(), 0.0
+        habit, value, fair = (
+            f"unparsable (%); {table.similarity.nunique()} different answers",
+            (~table.parsed).mean(),
+            0.0,
+        )
     elif kind in ("choice", "mmlu"):
         commonest = table.chosen.value_counts(normalize=True)
         habit, value = f"chose option {commonest.index[0] + 1}, its favourite (%)", commonest.iloc[0]

@@ -92,10 +92,10 @@ def logged(likelihoods, **document):
 
 def test_an_item_is_right_where_every_question_is_in_that_order_and_ties_are_wrong():
     prompts = [  # an item of two queries; the last prompt is a tie
-        logged([-1, -2], id="a", cluster=0, order="given", target=0),
-        logged([-2, -1], id="a", cluster=0, order="given", target=1),
-        logged([-2, -1], id="a", cluster=0, order="swapped", target=1),
-        logged([-1, -1], id="a", cluster=0, order="swapped", target=0),
+        logged([-1, -2], id="a", cluster=0, question="q1", order="given", target=0),
+        logged([-2, -1], id="a", cluster=0, question="q2", order="given", target=1),
+        logged([-2, -1], id="a", cluster=0, question="q1", order="swapped", target=1),
+        logged([-1, -1], id="a", cluster=0, question="q2", order="swapped", target=0),
     ]
     (row,) = llm_benchmarks.judge_ranking({"task": prompts}).to_dict("records")
     assert (row["correct_given"], row["correct_swapped"], row["correct"], row["chose_first"]) == (
@@ -108,12 +108,13 @@ def test_an_item_is_right_where_every_question_is_in_that_order_and_ties_are_wro
 
 def test_whoever_always_says_one_gets_no_item():
     prompts = [
-        logged([0, -1], id=item, cluster=0, order=order, target=target)
-        for item in "ab" for order, target in [("given", 0), ("swapped", 1)]
+        logged([0, likelihood], id=item, cluster=0, question="query", order=order, target=target)
+        for item, gap in [("a", 1), ("b", -1)] for order, target, likelihood in [("given", 0, -2 - gap), ("swapped", 1, -2 + gap)]
     ]  # fmt: skip
     table = llm_benchmarks.judge_ranking({"task": prompts})
     assert table.correct_given.all() and not table.correct_swapped.any() and not table.correct.any()
     assert (table.chose_first == 1).all()
+    assert table.correct_summed.tolist() == [True, False]  # it is surer of "1" where that is right: of item a
 
 
 def test_both_extractions_of_gsm8k_are_kept():

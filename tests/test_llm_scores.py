@@ -12,7 +12,7 @@ from nblib.llm_benchmarks import LlmTaskError
 
 RANKED = pd.DataFrame({"id": list("abcd"), "cluster": range(4), "chose_first": [1, 0.5, 0.75, 0.75],
                        "correct_given": [True, True, False, True], "correct_swapped": [True, False, False, True],
-                       "correct": [True, False, False, True]})  # fmt: skip
+                       "correct_summed": [True, True, True, True], "correct": [True, False, False, True]})  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_a_real_task_from_end_to_end(model, tmp_path):
 
 def test_a_ranking_counts_in_both_orders():
     rows = {row["view"]: row["value"] for row in llm_scores.summarise("llm_nevir_mini", RANKED)}
-    assert rows == {"test": 50.0, "given order": 75.0, "swapped order": 50.0}
+    assert rows == {"test": 50.0, "given order": 75.0, "swapped order": 50.0, "orders summed": 100.0}
 
 
 def test_mathematics_is_apart():
