@@ -78,7 +78,8 @@ def save(trained: LanguageModel, folder: str | Path, card: str, *, base: str, **
     """
     target = paths.resolve(folder)
     with checkpoints.drafted(target) as draft:
-        trained.model.save_pretrained(str(draft))
+        # else peft asks the hub whether the base's vocabulary is the original one
+        trained.model.save_pretrained(str(draft), save_embedding_layers=False)
         file = draft / ADAPTER
         config = {**json.loads(file.read_text(encoding="utf-8")), "base_model_name_or_path": base}
         file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
