@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from nblib import corpora, models, sweeps, tasks
+from nblib import corpora, language_models, models, sweeps, tasks
 from nblib.dependencies import module_files
 
 if "scale" not in config:
@@ -29,6 +29,8 @@ COMPARED = [
     "size", "parts", "diversity", "frontier", "record", "words", "architectures", "preference", "maxsim", "families", "deploy",
     *(["epochs"] if WATCHED else []),
 ]
+LORAS = config.get("loras", {})  # notebook 05 runs once for each: name → its parameters, and `system` (see `llm_benchmarks`)
+LLMS = config.get("llms", {})  # notebook 09 runs once for each, and for each LoRA: name → its parameters
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
 EXECUTE = f"{sys.executable} -m nblib.execution"
 
@@ -39,6 +41,8 @@ wildcard_constraints:
     tuned="|".join(map(re.escape, TUNED)) or "none",
     training="|".join(map(re.escape, TRAININGS)) or "none",
     ranker="|".join(map(re.escape, RANKERS)),
+    lora="|".join(map(re.escape, LORAS)) or "none",
+    llm="|".join(map(re.escape, {**LLMS, **LORAS})) or "none",
 
 
 def notebook(number_and_name):
@@ -72,7 +76,8 @@ def parameters(*sections, **own):
 
 def registered(*names):
     """The registry entries of corpora and models: a change in one reruns what uses it, and nothing else."""
-    return repr([corpora.registry().get(name) or models.registry().get(name) for name in names])
+    registries = [corpora.registry(), models.registry(), language_models.registry()]
+    return repr([registry[name] for name in names for registry in registries if name in registry])
 
 
 rule all:
@@ -302,6 +307,88 @@ rule encoder_comparison:
         "{EXECUTE} 08 {log} -y {params.json:q}"
 
 
+def lora_outputs(lora):
+    """What notebook 05 leaves for a LoRA."""
+    return [
+        *(f"{RUN}/llms/{lora}{part}" for part in ("/adapter_model.safetensors", "/README.md", ".json")),
+        *(f"{RUN}/results/05_{lora}.csv{part}" for part in ("", ".json")),
+        *(f"{RUN}/figures/fig_05_{name}_{lora}.{kind}" for name in ("loss", "dev") for kind in ("svg", "png", "csv")),
+        *(f"{RUN}/figures/tab_05_{name}_{lora}.{kind}" for name in ("settings", "dev", "cost") for kind in ("csv", "html", "tex")),
+    ]
+
+
+rule llm_lora:
+    input:
+        notebook("05_llm_lora"),
+        f"{RUN}/triples/anchors.parquet",
+        "data/published/prompts.json",
+        "data/published/truong.csv",
+    params:
+        json=lambda wildcards: parameters(
+            name=wildcards.lora, anchors=f"{RUN}/triples/anchors.parquet",
+            **{key: value for key, value in LORAS[wildcards.lora].items() if key != "system"},
+        ),
+        entries=lambda wildcards: registered(LORAS[wildcards.lora]["base"]),
+    output:
+        lora_outputs("{lora}"),
+    log:
+        f"{RUN}/notebooks/05_llm_lora/{{lora}}.ipynb",
+    resources:
+        gpu=GPU,
+    shell:
+        "{EXECUTE} 05 {log} -y {params.json:q}"
+
+
+def read_by_09():
+    """The corpora that notebook 09 reads."""
+    suite = config["llm_benchmarks"]["suite"]
+    return [*tasks.CORPORA[suite], *(name + ("_mini" if suite == "mini" else "") for name in ("mmlu", "hellaswag", "gsm8k"))]
+
+
+def llm_outputs(llm):
+    """What notebook 09 leaves for a language model."""
+    return [
+        *(f"{RUN}/results/09_{llm}.csv{part}" for part in ("", ".json")),
+        *(f"{RUN}/figures/fig_09_{name}_{llm}.{kind}" for name in ("negation", "mmlu") for kind in ("svg", "png", "csv")),
+        *(f"{RUN}/figures/tab_09_{name}_{llm}.{kind}" for name in ("scores", "habits", "changes", "table3") for kind in ("csv", "html", "tex")),
+    ]
+
+
+def asked(llm):
+    """Notebook 09's own parameters for a language model, or for a LoRA on one."""
+    if llm in LLMS:
+        return {"base": llm, **LLMS[llm]}
+    lora = LORAS[llm]
+    return {"base": lora["base"], "adapter": f"{RUN}/llms/{llm}", "compare": [lora["base"]], "system": lora.get("system", "none")}
+
+
+rule llm_benchmarks:
+    input:
+        notebook("09_llm_benchmarks"),
+        sorted(str(file) for file in Path("nblib/tasks/llm").iterdir() if file.is_file() and file.suffix != ".py"),
+        lambda wildcards: shipped(*read_by_09()),
+        lambda wildcards: lora_outputs(wildcards.llm)[:1] + llm_outputs(LORAS[wildcards.llm]["base"])[:1] if wildcards.llm in LORAS else [],
+        "data/published/prompts.json",
+        "data/published/truong.csv",
+    params:
+        json=lambda wildcards: parameters("llm_benchmarks", **asked(wildcards.llm)),
+        entries=lambda wildcards: registered(*read_by_09(), asked(wildcards.llm)["base"]),
+    output:
+        llm_outputs("{llm}"),
+    log:
+        f"{RUN}/notebooks/09_llm_benchmarks/{{llm}}.ipynb",
+    resources:
+        gpu=GPU,
+    shell:
+        "{EXECUTE} 09 {log} -y {params.json:q}"
+
+
+def all_llm_outputs():
+    """What notebooks 05 and 09 leave of every language model and LoRA."""
+    scored = [output for llm in {**LLMS, **LORAS} for output in llm_outputs(llm)]
+    return scored + [output for lora in LORAS for output in lora_outputs(lora)]
+
+
 rule results:
     input:
         notebook("11_results"),
@@ -314,6 +401,7 @@ rule results:
         scored_outputs(),
         expand(rules.ranking.output, ranker=RANKERS),
         rules.encoder_comparison.output if "sweep" in config else [],
+        all_llm_outputs(),
     params:
         json=lambda wildcards: parameters(),
     output:
@@ -337,6 +425,7 @@ rule report:
         scored_outputs(),
         expand(rules.ranking.output, ranker=RANKERS),
         rules.encoder_comparison.output if "sweep" in config else [],
+        all_llm_outputs(),
     output:
         f"{RUN}/report/index.html",
     shell:

@@ -45,6 +45,7 @@ class Corpus:
         official: True for the benchmark itself, False for the project's own mini version.
         columns: column → type (`str`, `int`, `float`, `list` of strings); exactly these are kept, and hashed.
         key: the columns that identify a row.
+        numbered: whether a row's place in its file is its `idx`, for files without ids.
         source: how to download it: url, optional member of an archive (with `{split}`), format.
     """
 
@@ -56,6 +57,7 @@ class Corpus:
     columns: dict[str, str]
     key: list[str]
     splits: dict[str, Split]
+    numbered: bool = False
     source: dict[str, str] | None = None
 
     @property
@@ -105,9 +107,12 @@ def load(name: str, *splits: str) -> pd.DataFrame:
     tables = []
     for split in splits or tuple(corpus.splits):
         file = locate(corpus, split)
-        rows = [
-            row for row in read_jsonl(file) if row.get("split", split) == split
-        ]  # the mini sets keep splits together
+        read = (
+            [{"idx": number, **row} for number, row in enumerate(read_jsonl(file))]
+            if corpus.numbered
+            else read_jsonl(file)
+        )
+        rows = [row for row in read if row.get("split", split) == split]  # the mini sets keep splits together
         table = validate(rows, corpus, split, where=str(file))
         tables.append(table.assign(split=split))
     return pd.concat(tables, ignore_index=True)

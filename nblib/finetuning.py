@@ -5,8 +5,6 @@ One training is a `Settings` and a table of triples; `train` runs it, and takes 
 
 import copy
 import hashlib
-import json
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,13 +17,12 @@ from datasets import Dataset, DatasetDict
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.sampler import DefaultBatchSampler
 from transformers import TrainerCallback
-from transformers.trainer import TRAINER_STATE_NAME
-from transformers.trainer_utils import get_last_checkpoint
 
-from nblib import models, paths, provenance
+from nblib import checkpoints, models, paths, provenance
+from nblib.checkpoints import FinetuningError
 from nblib.losses import Loss, make_loss
 from nblib.triples import EXCLUSION, TripleError, check
-from nblib.tuned import FinetuningError, add_lora, interpolate, prepare
+from nblib.tuned import add_lora, interpolate, prepare
 
 Method = Literal["full", "lora"]
 BUCKET = 8  # batches' worth of anchors among which those of similar length go into one batch
@@ -152,16 +149,16 @@ def _turns(codes: np.ndarray) -> np.ndarray:
 def train(
     settings: Settings,
     triples: pd.DataFrame,
-    checkpoints: str | Path,
+    folder: str | Path,
     *,
     evaluate: Callable[[SentenceTransformer, int], object] | None = None,
     checkpoint_steps: int = 100,
 ) -> tuple[SentenceTransformer, pd.DataFrame]:
-    """Fine-tune, resuming from the last checkpoint in `checkpoints` where the same training was interrupted.
+    """Fine-tune, resuming from the last checkpoint in `folder` where the same training was interrupted.
 
     Args:
         triples: id, anchor, positive, negative, hedge, negation (`triples.build`).
-        checkpoints: a folder for this training alone; empty it (`forget`) when the result is saved.
+        folder: for the checkpoints of this training alone; remove it (`checkpoints.forget`) when the result is saved.
         evaluate: called with the model and the epoch after every epoch.
 
     Returns:
@@ -171,8 +168,11 @@ def train(
         FinetuningError: out of memory, or a checkpoint of another training.
         TripleError: see `examples`.
     """
-    data, folder = data_sets(triples, settings.loss == "two-sided"), paths.writable_folder(checkpoints)
-    _claim(folder, settings, data)
+    data, folder = data_sets(triples, settings.loss == "two-sided"), paths.writable_folder(folder)
+    texts = "\n".join(text for part in data.values() for column in part.column_names for text in part[column])
+    examples_seen = sum(map(len, data.values()))
+    about = {**asdict(settings), "examples": examples_seen, "texts": hashlib.sha256(texts.encode()).hexdigest()}
+    checkpoints.claim(folder, about)
     base = prepare(models.load(settings.base).model, settings.pooling)
     model = copy.deepcopy(base)
     if settings.method == "lora":
@@ -194,9 +194,9 @@ def train(
         callbacks=watch,
     )
     try:
-        trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
+        trainer.train(resume_from_checkpoint=checkpoints.last_checkpoint(folder))
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "memory" not in str(error):
+        if not checkpoints.out_of_memory(error):
             raise
         widest = max(len(part.column_names) for part in data.values())
         raise FinetuningError(
@@ -222,40 +222,6 @@ class _AfterEpoch(TrainerCallback):
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         with torch.random.fork_rng():  # a dev task of mteb's sets the seed, and dropout would draw from there
             self.evaluate(interpolate(self.base, self.model, 1.0), round(state.epoch))
-
-
-def _claim(folder: Path, settings: Settings, data: DatasetDict) -> None:
-    """Make the folder this training's, or see that it is.
-
-    Raises:
-        FinetuningError: it holds the checkpoints of another.
-    """
-    texts = "\n".join(text for part in data.values() for column in part.column_names for text in part[column])
-    mine = {
-        **asdict(settings),
-        "examples": sum(map(len, data.values())),
-        "texts": hashlib.sha256(texts.encode()).hexdigest(),
-    }
-    file = folder / "training.json"
-    if file.is_file() and _last_checkpoint(folder) and json.loads(file.read_text(encoding="utf-8")) != mine:
-        raise FinetuningError(
-            f"{folder} holds the checkpoints of another training. Remove the folder, or give this training another name."
-        )
-    with paths.write_atomically(file) as draft:
-        draft.write_text(json.dumps(mine, indent=2) + "\n", encoding="utf-8")
-
-
-def _last_checkpoint(folder: Path) -> str | None:
-    """The last checkpoint to go on from; one that a kill left half-written (its state is written last) is removed."""
-    for checkpoint in folder.glob("checkpoint-*"):
-        if not (checkpoint / TRAINER_STATE_NAME).is_file():
-            shutil.rmtree(checkpoint)
-    return get_last_checkpoint(str(folder))
-
-
-def forget(checkpoints: str | Path) -> None:
-    """Remove a finished training's checkpoints."""
-    shutil.rmtree(paths.resolve(checkpoints), ignore_errors=True)
 
 
 def model_card(name: str, settings: Settings, alpha: float, data: str, scored: pd.DataFrame, seconds: float) -> str:

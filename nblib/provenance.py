@@ -16,6 +16,7 @@ PACKAGES = (
     "sentence-transformers",
     "transformers",
     "mteb",
+    "lm_eval",
     "peft",
     "numpy",
     "pandas",

@@ -6,9 +6,7 @@
 
 import copy
 import json
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import Tensor, nn
 
-from nblib import paths, provenance
-
-
-class FinetuningError(ValueError):
-    """A training that can't be run or taken up again, or encoders that don't belong together."""
+from nblib import paths
+from nblib.checkpoints import FinetuningError, drafted, in_place
 
 
 def prepare(model: SentenceTransformer, pooling: str = "base") -> SentenceTransformer:
@@ -98,9 +93,9 @@ def save(model: SentenceTransformer, folder: str | Path, card: str, **about: Any
         about: for the sidecar.
     """
     target = paths.resolve(folder)
-    with _drafted(target) as draft:
+    with drafted(target) as draft:
         model.save_pretrained(str(draft), create_model_card=False)
-        return _in_place(draft, target, card, about)
+        return in_place(draft, target, card, about)
 
 
 def save_adapter(model: SentenceTransformer, folder: str | Path, card: str, alpha: float = 1.0, **about: Any) -> Path:
@@ -113,30 +108,11 @@ def save_adapter(model: SentenceTransformer, folder: str | Path, card: str, alph
     if not getattr(transformer, "peft_config", None):
         raise FinetuningError("There is no LoRA in this model. Train with method 'lora'.")
     target = paths.resolve(folder)
-    with _drafted(target) as draft:
+    with drafted(target) as draft:
         transformer.save_pretrained(str(draft))
         file = draft / "adapter_config.json"
         config = json.loads(file.read_text(encoding="utf-8"))
         config["lora_alpha"] *= alpha
         config["base_model_name_or_path"] = about.get("base", config.get("base_model_name_or_path"))
         file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-        return _in_place(draft, target, card, about)
-
-
-@contextmanager
-def _drafted(target: Path) -> Iterator[Path]:
-    """An empty folder beside the target to write into, gone afterwards."""
-    draft = target.with_name(f".{target.name}.saving")
-    shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
-    try:
-        yield paths.writable_folder(draft)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def _in_place(draft: Path, target: Path, card: str, about: dict[str, Any]) -> Path:
-    (draft / "README.md").write_text(card, encoding="utf-8")
-    shutil.rmtree(target, ignore_errors=True)
-    draft.rename(target)
-    provenance.write_sidecar(target, **about)
-    return target
+        return in_place(draft, target, card, about)

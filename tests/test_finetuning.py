@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 
-from nblib import finetuning, triples
+from nblib import checkpoints, finetuning, triples
+from nblib.checkpoints import FinetuningError
 from nblib.finetuning import AnchorBatches, Settings
 from nblib.losses import TwoSidedLoss
-from nblib.tuned import FinetuningError
 
 TEXTS = ["the dog is red", "the cat is not green", "a woman was never in the house", "no door is open", "it"]
 
@@ -276,7 +276,7 @@ def test_checkpoints_of_another_training_are_refused(toy, tmp_path):
     ]:
         with pytest.raises(FinetuningError, match=r"holds the checkpoints of another training\. Remove the folder"):
             finetuning.train(other, table, tmp_path)
-    finetuning.forget(tmp_path)
+    checkpoints.forget(tmp_path)
     assert not tmp_path.exists()
 
 

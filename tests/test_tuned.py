@@ -12,7 +12,7 @@ from encoders import tiny, toy_triples
 from sentence_transformers import SentenceTransformer
 
 from nblib import finetuning, models, tuned
-from nblib.tuned import FinetuningError
+from nblib.checkpoints import FinetuningError
 
 TEXTS = ["the dog is red", "the cat is not green", "a woman was never in the house", "no door is open", "it"]
 
