@@ -30,6 +30,7 @@ COMPARED = [
     *(["epochs"] if WATCHED else []),
 ]
 LORAS = config.get("loras", {})  # notebook 05 runs once for each: name → its parameters, and `system` (see `llm_benchmarks`)
+EXAMINED = next(iter(LORAS), None)  # the LoRA whose GSM8K errors notebook 10 looks at: the first
 LLMS = config.get("llms", {})  # notebook 09 runs once for each, and for each LoRA: name → its parameters
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
 EXECUTE = f"{sys.executable} -m nblib.execution"
@@ -345,10 +346,16 @@ def read_by_09():
     return [*tasks.CORPORA[suite], *(name + ("_mini" if suite == "mini" else "") for name in ("mmlu", "hellaswag", "gsm8k"))]
 
 
+def gsm8k_predictions(llm):
+    """The solutions that notebook 09 leaves for notebook 10."""
+    return f"{RUN}/scores/{llm}/gsm8k{'_mini' if config['llm_benchmarks']['suite'] == 'mini' else ''}_test.parquet"
+
+
 def llm_outputs(llm):
     """What notebook 09 leaves for a language model."""
     return [
         *(f"{RUN}/results/09_{llm}.csv{part}" for part in ("", ".json")),
+        gsm8k_predictions(llm),
         *(f"{RUN}/figures/fig_09_{name}_{llm}.{kind}" for name in ("negation", "mmlu") for kind in ("svg", "png", "csv")),
         *(f"{RUN}/figures/tab_09_{name}_{llm}.{kind}" for name in ("scores", "habits", "changes", "table3") for kind in ("csv", "html", "tex")),
     ]
@@ -383,10 +390,34 @@ rule llm_benchmarks:
         "{EXECUTE} 09 {log} -y {params.json:q}"
 
 
+rule gsm8k_errors:
+    input:
+        notebook("10_gsm8k_errors"),
+        lambda wildcards: gsm8k_predictions(LORAS[EXAMINED]["base"]),
+        lambda wildcards: gsm8k_predictions(EXAMINED),
+        "data/quantities.csv",
+        "data/published/truong_table5_examples.jsonl",
+        sorted(str(file) for file in Path("data/labels").glob("*.csv")),
+    params:
+        json=lambda wildcards: parameters(
+            base_predictions=gsm8k_predictions(LORAS[EXAMINED]["base"]), tuned_predictions=gsm8k_predictions(EXAMINED),
+            system=LORAS[EXAMINED].get("system", "none"),
+        ),
+    output:
+        multiext(f"{RUN}/results/10_gsm8k_errors.csv", "", ".json"),
+        expand(f"{RUN}/figures/fig_10_types.{{kind}}", kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/tab_10_{{name}}.{{kind}}", name=["types", "arithmetic", "pairs", "agreement"], kind=["csv", "html", "tex"]),
+    log:
+        f"{RUN}/notebooks/10_gsm8k_errors.ipynb",
+    shell:
+        "{EXECUTE} 10 {log} -y {params.json:q}"
+
+
 def all_llm_outputs():
-    """What notebooks 05 and 09 leave of every language model and LoRA."""
+    """What notebooks 05, 09 and 10 leave of every language model and LoRA."""
     scored = [output for llm in {**LLMS, **LORAS} for output in llm_outputs(llm)]
-    return scored + [output for lora in LORAS for output in lora_outputs(lora)]
+    examined = rules.gsm8k_errors.output if EXAMINED else []
+    return [*scored, *(output for lora in LORAS for output in lora_outputs(lora)), *examined]
 
 
 rule results:
