@@ -291,6 +291,7 @@ rule encoder_comparison:
         notebook("08_encoder_comparison"),
         scored_outputs(),
         expand(rules.ranking.output, ranker=RANKERS),
+        shipped("nevir_mini", "semantoneg_mini", "paraphrases_mini", "paraphrases_mini_sets"),
     params:
         json=lambda wildcards: parameters(
             rankers=RANKERS, watched=WATCHED or "none",
@@ -301,7 +302,7 @@ rule encoder_comparison:
     output:
         multiext(f"{RUN}/results/08_comparison.csv", "", ".json"),
         expand(f"{RUN}/figures/fig_08_{{name}}.{{kind}}", name=COMPARED, kind=["svg", "png", "csv"]),
-        expand(f"{RUN}/figures/tab_08_{{name}}.{{kind}}", name=["trainings", "changes", "singles", "nevir", "tests", "antonyms"], kind=["csv", "html", "tex"]),
+        expand(f"{RUN}/figures/tab_08_{{name}}.{{kind}}", name=["trainings", "changes", "singles", "nevir", "tests", "construction", "antonyms"], kind=["csv", "html", "tex"]),
     log:
         f"{RUN}/notebooks/08_encoder_comparison.ipynb",
     shell:
