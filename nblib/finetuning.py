@@ -157,10 +157,29 @@ def train(
     evaluate: Callable[[SentenceTransformer, int], object] | None = None,
     checkpoint_steps: int = 100,
 ) -> tuple[SentenceTransformer, pd.DataFrame]:
+    """Fine-tune on triples (id, anchor, positive, negative, hedge, negation: `triples.build`); all else as `fit`.
+
+    Raises:
+        FinetuningError, TripleError: see `fit` and `examples`; or a loss that takes no triples.
+    """
+    if settings.loss == "graded":
+        raise FinetuningError("The loss 'graded' learns from pairs with a score; triples have none. Choose another.")
+    data = data_sets(triples, settings.loss == "two-sided")
+    return fit(settings, data, checkpoints, evaluate=evaluate, checkpoint_steps=checkpoint_steps)
+
+
+def fit(
+    settings: Settings,
+    data: DatasetDict,
+    checkpoints: str | Path,
+    *,
+    evaluate: Callable[[SentenceTransformer, int], object] | None = None,
+    checkpoint_steps: int = 100,
+) -> tuple[SentenceTransformer, pd.DataFrame]:
     """Fine-tune, resuming from the last checkpoint in `checkpoints` where the same training was interrupted.
 
     Args:
-        triples: id, anchor, positive, negative, hedge, negation (`triples.build`).
+        data: examples by kind (a batch holds one kind): `anchor` and the columns that the loss wants after it.
         checkpoints: a folder for this training alone; empty it (`forget`) when the result is saved.
         evaluate: called with the model and the epoch after every epoch.
 
@@ -169,21 +188,17 @@ def train(
 
     Raises:
         FinetuningError: out of memory, or a checkpoint of another training.
-        TripleError: see `examples`.
     """
-    data, folder = data_sets(triples, settings.loss == "two-sided"), paths.writable_folder(checkpoints)
+    folder = paths.writable_folder(checkpoints)
     _claim(folder, settings, data)
     base = prepare(models.load(settings.base).model, settings.pooling)
     model = copy.deepcopy(base)
     if settings.method == "lora":
         model = add_lora(model, settings.rank, settings.seed)
     losses = {kind: make_loss(model, settings.loss, _count(part, "positive")) for kind, part in data.items()}
-    gpu = torch.cuda.is_available()
     arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(folder), num_train_epochs=settings.epochs, per_device_train_batch_size=settings.batch_size,
-        learning_rate=settings.learning_rate, warmup_steps=0.1, lr_scheduler_type="linear", bf16=settings.bf16, use_cpu=not gpu,
-        seed=settings.seed, batch_sampler=AnchorBatches, multi_dataset_batch_sampler="proportional", dataloader_pin_memory=gpu,
-        save_strategy="steps", save_steps=checkpoint_steps, save_total_limit=1, logging_steps=0.02, report_to="none",
+        **schedule(settings, folder), batch_sampler=AnchorBatches, multi_dataset_batch_sampler="proportional",
+        save_strategy="steps", save_steps=checkpoint_steps, save_total_limit=1,
     )  # fmt: skip
     watch = [_AfterEpoch(base, model, evaluate)] if evaluate else []
     trainer = SentenceTransformerTrainer(
@@ -209,6 +224,17 @@ def train(
     return model.eval(), logged.astype(float)
 
 
+def schedule(settings: Settings, folder: Path) -> dict[str, Any]:
+    """What any trainer of sentence-transformers is told of a training: steps, learning rate, seed, machine."""
+    gpu = torch.cuda.is_available()
+    return {
+        "output_dir": str(folder), "num_train_epochs": settings.epochs, "seed": settings.seed,
+        "per_device_train_batch_size": settings.batch_size, "learning_rate": settings.learning_rate, "warmup_steps": 0.1,
+        "lr_scheduler_type": "linear", "bf16": settings.bf16, "use_cpu": not gpu, "dataloader_pin_memory": gpu,
+        "logging_steps": 0.02, "report_to": "none",
+    }  # fmt: skip
+
+
 def _count(part: Dataset, side: str) -> int:
     return sum(column.startswith(side) for column in part.column_names)
 
@@ -230,7 +256,7 @@ def _claim(folder: Path, settings: Settings, data: DatasetDict) -> None:
     Raises:
         FinetuningError: it holds the checkpoints of another.
     """
-    texts = "\n".join(text for part in data.values() for column in part.column_names for text in part[column])
+    texts = "\n".join(str(text) for part in data.values() for column in part.column_names for text in part[column])
     mine = {
         **asdict(settings),
         "examples": sum(map(len, data.values())),
