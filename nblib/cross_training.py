@@ -21,7 +21,7 @@ from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss, C
 from nblib import anchors, corpora, finetuning, models, pairs, paths, triples, tuned
 from nblib.finetuning import Settings
 
-SIZE = 3000  # pairs
+SIZE = 1500  # pairs: some minutes on a CPU
 LEARNING_RATE = 5e-5
 SOURCES = {
     "snli": "pairs of SNLI dev and test, a third of each class",

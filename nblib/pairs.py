@@ -48,16 +48,18 @@ def graded() -> pd.DataFrame:
 
 
 def paraphrases() -> pd.DataFrame:
-    """Sentences with one that says nearly the same (another caption of the same picture, a compression, a rewrite): anchor,
-    positive_1, source. The kinds of data that the models called "paraphrase-…" were trained on.
+    """Short sentences (under 15 words, as SNLI's and STSB's mostly are) with one that says nearly the same: another caption of
+    the same picture, a compression, a rewrite. They are of the kinds that the models called "paraphrase-…" were trained on.
+
+    Returns:
+        anchor, positive_1, source.
 
     Raises:
         AnchorError: see `anchors.stand_ins`.
     """
     pool = anchors.stand_ins()
-    return pool[pool.source.isin(PARAPHRASED)].rename(columns={"entailment": "positive_1"})[
-        ["anchor", "positive_1", "source"]
-    ]
+    pool = pool[pool.source.isin(PARAPHRASED) & (pool.length == "short")]
+    return pool.rename(columns={"entailment": "positive_1"})[["anchor", "positive_1", "source"]]
 
 
 def draw(table: pd.DataFrame, size: int, seed: int, by: str = "source") -> pd.DataFrame:
