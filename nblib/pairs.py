@@ -10,6 +10,7 @@ from nblib import anchors, corpora
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = 0, 1, 2  # SNLI's labels
 PARAPHRASED = ("COCO", "sentence-compression", "Simple Wikipedia")  # of `anchors.SOURCES`
+SHORT = 16  # words at most
 
 
 class PairError(ValueError):
@@ -48,7 +49,7 @@ def graded() -> pd.DataFrame:
 
 
 def paraphrases() -> pd.DataFrame:
-    """Short sentences (under 15 words, as SNLI's and STSB's mostly are) with one that says nearly the same: another caption of
+    """Short sentences (as SNLI's and STSB's mostly are) with one that says nearly the same: another caption of
     the same picture, a compression, a rewrite. They are of the kinds that the models called "paraphrase-…" were trained on.
 
     Returns:
@@ -58,7 +59,7 @@ def paraphrases() -> pd.DataFrame:
         AnchorError: see `anchors.stand_ins`.
     """
     pool = anchors.stand_ins()
-    pool = pool[pool.source.isin(PARAPHRASED) & (pool.length == "short")]
+    pool = pool[pool.source.isin(PARAPHRASED) & (pool.words <= SHORT)]
     return pool.rename(columns={"entailment": "positive_1"})[["anchor", "positive_1", "source"]]
 
 

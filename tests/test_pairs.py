@@ -90,5 +90,5 @@ def test_paraphrases_come_from_three_sources():
     table = pairs.paraphrases()
     assert set(table.source) == set(pairs.PARAPHRASED)
     assert (table.anchor != table.positive_1).all()
-    assert table.source.value_counts().min() >= 600
-    assert table.anchor.str.split().str.len().max() < 15
+    assert table.source.value_counts().min() >= 667
+    assert table.anchor.str.split().str.len().max() <= pairs.SHORT
