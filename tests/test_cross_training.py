@@ -12,13 +12,9 @@ from nblib.tuned import FinetuningError
 
 
 def toy_table(classes):
-    """Pairs that are told apart by one word."""
-    words = {0: "open", 1: "green", 2: "not open"} if classes else {1.0: "open", 0.0: "not open"}
-    rows = [
-        (f"the door of house {k} is open", f"door {k} is {word}", label)
-        for k in range(12)
-        for label, word in words.items()
-    ]
+    """Pairs that are told apart by one word: green is right, red is wrong (and for classes, a cat is neither)."""
+    words = {0: "green", 1: "cat", 2: "red"} if classes else {1.0: "green", 0.0: "red"}
+    rows = [(f"the door of house {k}", f"it is {word} {k}", label) for k in range(12) for label, word in words.items()]
     return pd.DataFrame(rows, columns=["query", "document", "label"])
 
 
@@ -27,24 +23,25 @@ def from_toys(monkeypatch):
     monkeypatch.setattr(cross_training, "judgements", lambda source, _: toy_table(source == "snli"))
 
 
-@pytest.fixture
-def long(toy):
-    return replace(toy, learning_rate=3e-3, epochs=25, batch_size=6)
-
-
-@pytest.mark.parametrize("source", list(cross_training.SOURCES))
-def test_it_learns_what_its_labels_say_and_ranks_from_its_folder(source, long, from_toys, tmp_path):
-    folder = cross_training.run(source, long, tmp_path, "unread", size=24)
-    assert folder == tmp_path / "encoders" / f"cross-{source}"
+def test_it_leaves_a_folder_that_ranks(toy, from_toys, tmp_path):
+    folder = cross_training.run("triples", replace(toy, epochs=1), tmp_path, "unread", size=8)
+    assert folder == tmp_path / "encoders" / "cross-triples"
     ranker = rankers.load(str(folder))
-    assert (type(ranker), ranker.name) == (rankers.Cross, f"cross-{source}")
-    table = toy_table(source == "snli")
-    right, wrong = (table[table.label == label] for label in ([0, 2] if source == "snli" else [1.0, 0.0]))
-    better = ranker.score(right["query"], right.document) > ranker.score(wrong["query"], wrong.document)
-    assert better.mean() > 0.9
-    assert not (tmp_path / "checkpoints" / f"cross-{source}").exists()
-    about = json.loads((tmp_path / "encoders" / f"cross-{source}.json").read_text())
-    assert (about["base"], about["pairs"], about["seed"]) == (long.base, 24, 0)
+    assert (type(ranker), ranker.name) == (rankers.Cross, "cross-triples")
+    assert ranker.score(["the door"] * 2, ["it is green", "it is red"]).shape == (2,)
+    assert not (tmp_path / "checkpoints" / "cross-triples").exists()
+    about = json.loads((tmp_path / "encoders" / "cross-triples.json").read_text())
+    assert (about["base"], about["pairs"], about["seed"]) == (toy.base, 8, 0)
+
+
+@pytest.mark.parametrize(("classes", "right", "wrong"), [(False, 1.0, 0.0), (True, 0, 2)])
+def test_what_is_called_right_is_ranked_above_what_is_called_wrong(classes, right, wrong, toy, tmp_path):
+    table = toy_table(classes)
+    scored = {}
+    for label in (right, wrong):
+        model = cross_training.train(replace(toy, epochs=4), table.assign(label=label), tmp_path)
+        scored[label] = rankers.Cross(model, "toy", "here").score(table["query"], table.document)
+    assert (scored[right] > scored[wrong]).all()
 
 
 def test_seed_decides(toy, tmp_path):
