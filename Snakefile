@@ -24,10 +24,13 @@ VARIANTS = config["triples"].get("variants", "authored")  # what the triples are
 TRAININGS = sweeps.trainings(config)  # notebook 04 runs once for each: name → its parameters
 TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores: name → the training they come from
 RANKERS = [name.replace(":", "-") for name in config["rankers"]]  # what ranks without one vector a text, as files are named
+FAMILY = config.get("families", {"kinds": [], "seeds": []})  # Vahtola's families, trained from one base
+FAMILIES = {f"family-{kind.lower()}-s{seed}": (kind, seed) for kind in FAMILY["kinds"] for seed in FAMILY["seeds"]}
+CROSS = config.get("cross_encoders", [])
 WATCHED = next((name for name, settings in TRAININGS.items() if settings.get("recipe") == "NevIR" and settings.get("watch", True)), None)
 COMPARED = [
     "size", "parts", "diversity", "frontier", "record", "words", "architectures", "preference", "maxsim", "families", "deploy",
-    *(["epochs"] if WATCHED else []),
+    *(["epochs"] if WATCHED else []), *(["claim"] if FAMILIES else []),
 ]
 LORAS = config.get("loras", {})  # notebook 05 runs once for each: name → its parameters, and `system` (see `llm_benchmarks`)
 EXAMINED = next(iter(LORAS), None)  # the LoRA whose GSM8K errors notebook 10 looks at: the first
@@ -42,6 +45,8 @@ wildcard_constraints:
     tuned="|".join(map(re.escape, TUNED)) or "none",
     training="|".join(map(re.escape, TRAININGS)) or "none",
     ranker="|".join(map(re.escape, RANKERS)),
+    family="|".join(map(re.escape, FAMILIES)) or "none",
+    cross="|".join(CROSS) or "none",
     lora="|".join(map(re.escape, LORAS)) or "none",
     llm="|".join(map(re.escape, {**LLMS, **LORAS})) or "none",
 
@@ -286,15 +291,59 @@ rule ranking:
         "{sys.executable} -m nblib.ranking {params.name:q} --scale {SCALE} --suite {BENCHMARKS} --run-dir {RUN}"
 
 
+rule family:
+    input:
+        ["nblib/families.py", *module_files("nblib/families.py")],
+    params:
+        kind=lambda wildcards: FAMILIES[wildcards.family][0],
+        seed=lambda wildcards: FAMILIES[wildcards.family][1],
+        base=FAMILY.get("base"),
+        size=FAMILY.get("size"),
+        entries=lambda wildcards: registered(FAMILY["base"], "stsb", "semantoneg"),
+    output:
+        multiext(f"{RUN}/results/07_{{family}}.csv", "", ".json"),
+        f"{RUN}/scores/{{family}}/SemAntoNeg_test.parquet",
+    resources:
+        gpu=GPU,
+    shell:
+        "{sys.executable} -m nblib.families {params.kind} --base {params.base} --size {params.size} --seed {params.seed} --scale {SCALE} --run-dir {RUN}"
+
+
+rule cross_training:
+    input:
+        ["nblib/cross_training.py", *module_files("nblib/cross_training.py")],
+        f"{RUN}/triples/anchors.parquet",
+    output:
+        f"{RUN}/encoders/cross-{{cross}}/model.safetensors",
+        f"{RUN}/encoders/cross-{{cross}}.json",
+    resources:
+        gpu=GPU,
+    shell:
+        "{sys.executable} -m nblib.cross_training {wildcards.cross} --run-dir {RUN}"
+
+
+rule cross_ranking:
+    input:
+        ["nblib/ranking.py", *module_files("nblib/ranking.py")],
+        f"{RUN}/encoders/cross-{{cross}}.json",
+    output:
+        multiext(f"{RUN}/results/07_cross-{{cross}}.csv", "", ".json"),
+        f"{RUN}/scores/cross-{{cross}}/ranker.json",
+    shell:
+        "{sys.executable} -m nblib.ranking {RUN}/encoders/cross-{wildcards.cross} --scale {SCALE} --suite sample --run-dir {RUN}"
+
+
 rule encoder_comparison:
     input:
         notebook("08_encoder_comparison"),
         scored_outputs(),
         expand(rules.ranking.output, ranker=RANKERS),
+        expand(rules.family.output, family=FAMILIES),
+        expand(rules.cross_ranking.output, cross=CROSS),
         shipped("nevir_mini", "semantoneg_mini", "paraphrases_mini", "paraphrases_mini_sets"),
     params:
         json=lambda wildcards: parameters(
-            rankers=RANKERS, watched=WATCHED or "none",
+            rankers=RANKERS, watched=WATCHED or "none", families_trained=list(FAMILIES), cross_encoders=[f"cross-{name}" for name in CROSS],
             base=config["sweep"]["common"]["base"], suite=config["sweep"]["common"]["score"], sweep_dir=f"{RUN}/sweep",
             trainings=[tuned for tuned, training in TUNED.items() if home(training) != RUN],
             singles=[*SCORED, *(tuned for tuned, training in TUNED.items() if home(training) == RUN)],
@@ -432,6 +481,8 @@ rule results:
         rules.triples.output,
         scored_outputs(),
         expand(rules.ranking.output, ranker=RANKERS),
+        expand(rules.family.output, family=FAMILIES),
+        expand(rules.cross_ranking.output, cross=CROSS),
         rules.encoder_comparison.output if "sweep" in config else [],
         all_llm_outputs(),
     params:
@@ -456,6 +507,8 @@ rule report:
         rules.triples.output,
         scored_outputs(),
         expand(rules.ranking.output, ranker=RANKERS),
+        expand(rules.family.output, family=FAMILIES),
+        expand(rules.cross_ranking.output, cross=CROSS),
         rules.encoder_comparison.output if "sweep" in config else [],
         all_llm_outputs(),
     output:

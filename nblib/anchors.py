@@ -128,23 +128,38 @@ def stand_ins(folder: str | Path | None = None) -> pd.DataFrame:
     Raises:
         AnchorError: a missing or malformed file.
     """
-    root = _folder(folder)
     detokenizer = TreebankWordDetokenizer()
     found: dict[str, tuple[str, str, str]] = {}
     for name, source in SOURCES.items():
-        for file in source.files:
-            path = root / f"{file}.jsonl.gz"
-            if not path.is_file():
-                raise AnchorError(
-                    f"No file {path}: {name} comes from it. Complete {root}; its SOURCE.md says where each file is from."
-                )
+        for path, rows in read(name, folder).items():
             try:
-                pairs = list(source.pairs(corpora.read_jsonl(path)))
+                pairs = list(source.pairs(rows))
             except (KeyError, TypeError, AttributeError) as error:
                 raise AnchorError(f"{path}: not the rows expected of {name} ({error!r}). Fetch it again.") from error
             for anchor, entailment in pairs:
                 _add(found, name, _prose(anchor, detokenizer), _prose(entailment, detokenizer))
     return _pool(found)
+
+
+def read(name: str, folder: str | Path | None = None) -> dict[Path, list[dict]]:
+    """The rows of a source's files, as they are.
+
+    Args:
+        name: of `SOURCES`.
+        folder: as for `stand_ins`.
+
+    Raises:
+        AnchorError: a missing file.
+        CorpusError: a damaged one.
+    """
+    root = _folder(folder)
+    files = [root / f"{file}.jsonl.gz" for file in SOURCES[name].files]
+    for path in files:
+        if not path.is_file():
+            raise AnchorError(
+                f"No file {path}: {name} comes from it. Complete {root}; its SOURCE.md says where each file is from."
+            )
+    return {path: corpora.read_jsonl(path) for path in files}
 
 
 def official(dataset: str = JINA) -> pd.DataFrame:

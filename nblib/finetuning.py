@@ -154,10 +154,29 @@ def train(
     evaluate: Callable[[SentenceTransformer, int], object] | None = None,
     checkpoint_steps: int = 100,
 ) -> tuple[SentenceTransformer, pd.DataFrame]:
+    """Fine-tune on triples (id, anchor, positive, negative, hedge, negation: `triples.build`); all else as `fit`.
+
+    Raises:
+        FinetuningError, TripleError: see `fit` and `examples`; or a loss that takes no triples.
+    """
+    if settings.loss == "graded":
+        raise FinetuningError("The loss 'graded' learns from pairs with a score; triples have none. Choose another.")
+    data = data_sets(triples, settings.loss == "two-sided")
+    return fit(settings, data, folder, evaluate=evaluate, checkpoint_steps=checkpoint_steps)
+
+
+def fit(
+    settings: Settings,
+    data: DatasetDict,
+    folder: str | Path,
+    *,
+    evaluate: Callable[[SentenceTransformer, int], object] | None = None,
+    checkpoint_steps: int = 100,
+) -> tuple[SentenceTransformer, pd.DataFrame]:
     """Fine-tune, resuming from the last checkpoint in `folder` where the same training was interrupted.
 
     Args:
-        triples: id, anchor, positive, negative, hedge, negation (`triples.build`).
+        data: examples by kind (a batch holds one kind): `anchor` and the columns that the loss wants after it.
         folder: for the checkpoints of this training alone; remove it (`checkpoints.forget`) when the result is saved.
         evaluate: called with the model and the epoch after every epoch.
 
@@ -166,24 +185,20 @@ def train(
 
     Raises:
         FinetuningError: out of memory, or a checkpoint of another training.
-        TripleError: see `examples`.
     """
-    data, folder = data_sets(triples, settings.loss == "two-sided"), paths.writable_folder(folder)
-    texts = "\n".join(text for part in data.values() for column in part.column_names for text in part[column])
-    examples_seen = sum(map(len, data.values()))
-    about = {**asdict(settings), "examples": examples_seen, "texts": hashlib.sha256(texts.encode()).hexdigest()}
+    folder = paths.writable_folder(folder)
+    texts = "\n".join(str(text) for part in data.values() for column in part.column_names for text in part[column])
+    number = sum(map(len, data.values()))
+    about = {**asdict(settings), "examples": number, "texts": hashlib.sha256(texts.encode()).hexdigest()}
     checkpoints.claim(folder, about)
     base = prepare(models.load(settings.base).model, settings.pooling)
     model = copy.deepcopy(base)
     if settings.method == "lora":
         model = add_lora(model, settings.rank, settings.seed)
     losses = {kind: make_loss(model, settings.loss, _count(part, "positive")) for kind, part in data.items()}
-    gpu = torch.cuda.is_available()
     arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(folder), num_train_epochs=settings.epochs, per_device_train_batch_size=settings.batch_size,
-        learning_rate=settings.learning_rate, warmup_steps=0.1, lr_scheduler_type="linear", bf16=settings.bf16, use_cpu=not gpu,
-        seed=settings.seed, batch_sampler=AnchorBatches, multi_dataset_batch_sampler="proportional", dataloader_pin_memory=gpu,
-        save_strategy="steps", save_steps=checkpoint_steps, save_total_limit=1, logging_steps=0.02, report_to="none",
+        **schedule(settings, folder), batch_sampler=AnchorBatches, multi_dataset_batch_sampler="proportional",
+        save_strategy="steps", save_steps=checkpoint_steps, save_total_limit=1,
     )  # fmt: skip
     watch = [_AfterEpoch(base, model, evaluate)] if evaluate else []
     trainer = SentenceTransformerTrainer(
@@ -207,6 +222,17 @@ def train(
     logged = pd.DataFrame([entry for entry in trainer.state.log_history if "loss" in entry], columns=columns)
     model = trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)  # out of autocast: float32 again
     return model.eval(), logged.astype(float)
+
+
+def schedule(settings: Settings, folder: Path) -> dict[str, Any]:
+    """What any trainer of sentence-transformers is told of a training: steps, learning rate, seed, machine."""
+    gpu = torch.cuda.is_available()
+    return {
+        "output_dir": str(folder), "num_train_epochs": settings.epochs, "seed": settings.seed,
+        "per_device_train_batch_size": settings.batch_size, "learning_rate": settings.learning_rate, "warmup_steps": 0.1,
+        "lr_scheduler_type": "linear", "bf16": settings.bf16, "use_cpu": not gpu, "dataloader_pin_memory": gpu,
+        "logging_steps": 0.02, "report_to": "none",
+    }  # fmt: skip
 
 
 def _count(part: Dataset, side: str) -> int:

@@ -1,4 +1,5 @@
-"""The losses of contrastive fine-tuning (Truong §3.2): Eq. 1, its usual in-batch form, and one in which negations ask, too."""
+"""The losses of contrastive fine-tuning (Truong §3.2): Eq. 1, its usual in-batch form, and one in which negations ask, too;
+and, for pairs with a score, CoSENT."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -6,10 +7,10 @@ from typing import Any, Literal
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.losses.merged_forward import embed_columns
-from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.losses import CoSENTLoss, MultipleNegativesRankingLoss
 from torch import Tensor, nn
 
-Loss = Literal["explicit", "in-batch", "in-batch, hardness-weighted", "two-sided"]
+Loss = Literal["explicit", "in-batch", "in-batch, hardness-weighted", "two-sided", "graded"]
 SCALE = 20.0  # of the cosine in the softmax: sentence-transformers' default; the paper gives none
 NEGATED_WEIGHT = 0.1  # chosen on dev data
 HARDNESS = 9.0  # weight of hard negatives; Lan et al. 2025, through MultipleNegativesRankingLoss
@@ -90,5 +91,7 @@ def make_loss(model: SentenceTransformer, loss: Loss, positives: int = 1) -> nn.
         return ExplicitNegativesLoss(model)
     if loss == "two-sided":
         return TwoSidedLoss(model, positives)
+    if loss == "graded":
+        return CoSENTLoss(model, scale=SCALE)
     weighting = {} if loss == "in-batch" else {"hardness_mode": "hard_negatives", "hardness_strength": HARDNESS}
     return MultipleNegativesRankingLoss(model, scale=SCALE, **weighting)

@@ -112,6 +112,45 @@ def alignment(run_dir: str | Path, ranker: str) -> pd.DataFrame:
     return table[table.document == "negated"].drop(columns="document")
 
 
+def claim(run_dir: str | Path, names: Sequence[str], base: str, task: str = "SemAntoNeg") -> pd.DataFrame:
+    """Vahtola's claim on one base: what was trained from it on each family's data (`nblib.families`), beside it.
+
+    Args:
+        names: of such trainings.
+
+    Returns:
+        system, family, seed, value, low, high (percent, 95 % by cluster), difference, difference_low, difference_high (points
+        to the base, paired), n.
+
+    Raises:
+        ScoreError: one of them, or the base, has left no predictions, or doesn't say what it was trained on.
+    """
+    start, rows = scores.load_predictions(run_dir, base, task), []
+    for name in names:
+        judged = scores.load_predictions(run_dir, name, task)
+        about = _about(run_dir, name)
+        if "family" not in about:
+            raise scores.ScoreError(f"{name} is no training of a family's. Make one: python -m nblib.families --help")
+        change, measured = scores.compare(start, judged), accuracies({name: judged}).iloc[0]
+        rows.append({
+            **measured, "family": about["family"], "seed": about["seed"], "difference": change["difference"],
+            "difference_low": change["low"], "difference_high": change["high"],
+        })  # fmt: skip
+    columns = [
+        "system",
+        "family",
+        "seed",
+        "value",
+        "low",
+        "high",
+        "difference",
+        "difference_low",
+        "difference_high",
+        "n",
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
 def costs(run_dir: str | Path, names: Sequence[str], task: str) -> pd.DataFrame:
     """What a system costs beside what it understands: system, kind, value (percent on the task), milliseconds (a text
     encoded, or a query ranked with one passage, on the machine and in the company it ran in); systems without either left out.
@@ -123,14 +162,17 @@ def costs(run_dir: str | Path, names: Sequence[str], task: str) -> pd.DataFrame:
 
 
 def _milliseconds(run_dir: str | Path, name: str) -> float:
-    file = paths.resolve(run_dir) / "results" / f"07_{name}.csv.json"
-    if not file.is_file():
-        return np.nan
-    about = json.loads(file.read_text(encoding="utf-8"))
+    about = _about(run_dir, name)
     if "pairs" in about:
         return 1000 * about["seconds"] / about["pairs"]
     rate = (about.get("throughput") or {}).get("texts_per_second")
     return 1000 / rate if rate else np.nan
+
+
+def _about(run_dir: str | Path, name: str) -> dict:
+    """What the sidecar of a system's results says; empty where there is none."""
+    file = paths.resolve(run_dir) / "results" / f"07_{name}.csv.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 def shown_rows(

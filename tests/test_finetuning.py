@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from encoders import toy_triples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ def same_weights(first, second):
         ({"method": "LoRA"}, "Unknown method 'LoRA'; known: full, lora"),
         (
             {"loss": "triplet"},
-            "Unknown loss 'triplet'; known: explicit, in-batch, in-batch, hardness-weighted, two-sided",
+            "Unknown loss 'triplet'; known: explicit, in-batch, in-batch, hardness-weighted, two-sided, graded",
         ),
         ({"pooling": "max"}, "Unknown pooling 'max'; known: base, mean, cls"),
         ({"batch_size": 1}, "'in-batch' needs other anchors in the batch"),
@@ -99,6 +99,32 @@ def test_a_step_has_one_kind_and_all_are_seen(toy, tmp_path, monkeypatch):
     )
     finetuning.train(replace(toy, loss="two-sided", epochs=1), with_exclusions(6), tmp_path)
     assert sorted(steps) == [1, 1, 2, 2], "eight exclusions with one positive, six anchors with two, four a step"
+
+
+def test_triples_are_nothing_for_a_loss_of_scored_pairs(toy, tmp_path):
+    with pytest.raises(FinetuningError, match="'graded' learns from pairs with a score"):
+        finetuning.train(replace(toy, loss="graded"), toy_triples(), tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
+def test_scored_pairs_are_put_in_order(toy, tiny_encoder, tmp_path):
+    anchors = [f"the dog is in house {k}" for k in range(8)]
+    table = pd.DataFrame({
+        "anchor": anchors * 2, "other": [*anchors, *(f"the dog is not in house {k}" for k in range(8))],
+        "score": [0.0] * 8 + [1.0] * 8,
+    })  # fmt: skip
+    data = DatasetDict({"pairs": Dataset.from_pandas(table)})
+    model, history = finetuning.fit(replace(toy, loss="graded", epochs=6), data, tmp_path)
+
+    def order(encoder):
+        near = torch.cosine_similarity(
+            *(torch.tensor(encoder.encode(table[side].tolist())) for side in ("anchor", "other"))
+        )
+        return float((near[8:] - near[:8]).mean())
+
+    assert order(tiny_encoder.model) < 0, "a sentence is nearest to itself"
+    assert order(model) > order(tiny_encoder.model)
+    assert history.loss.iloc[-1] < history.loss.iloc[0]
 
 
 # --- batches ----------------------------------------------------------------------------------------------------------

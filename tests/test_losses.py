@@ -101,3 +101,15 @@ def test_the_loss_of_a_name_knows_how_many_positives_there_are(base):
     assert isinstance(made, losses.TwoSidedLoss)
     assert made.positives == 2
     assert made.get_config_dict() == {"scale": 20.0, "negated_weight": losses.NEGATED_WEIGHT}
+
+
+def test_the_graded_loss_is_cosent(base):
+    first, second = random_embeddings(4, 2)
+    truth = torch.tensor([0.9, 0.1, 0.5, 0.5])
+    near = torch.cosine_similarity(first, second)
+    wrong = [
+        torch.exp(20 * (near[low] - near[high])) for high in range(4) for low in range(4) if truth[high] > truth[low]
+    ]
+    loss = losses.make_loss(base, "graded").compute_loss_from_embeddings([first, second], truth)
+    assert len(wrong) == 5
+    assert float(loss) == pytest.approx(float(torch.log(1 + sum(wrong))), rel=1e-5)

@@ -17,7 +17,9 @@ def test_it_asks_a_server_keeps_all_answers_and_shows_the_key_nowhere(tmp_path, 
     with LLMServer(lambda call, number: chat("I'm sorry.") if number == 0 else None) as server:
         given["base_url"] = server.base_url
         execution.execute("02", tmp_path / "out.ipynb", given)
-        assert {call.headers.get("authorization") for call in server.calls} == {f"bearer {CANARY}"}, "it is sent, though"
+        assert {call.headers.get("authorization") for call in server.calls} == {f"bearer {CANARY}"}, (
+            "it is sent, though"
+        )
         calls = len(server.calls)
         assert calls == 21, "two questions an anchor, and once more what was refused"
         execution.execute("02", tmp_path / "again.ipynb", given)

@@ -101,3 +101,20 @@ def test_what_is_drawn_is_reproduced_only_from_official_data_alone():
     rows += systems.shown_rows("weller", {"Figure 3": 10}, "quick", "mini", reproduced=["Figure 3"])
     assert rows[-1]["status"] == "partial"
     assert results.validate(pd.DataFrame(rows), "here").ours.tolist() == [10, 5, 10]
+
+
+def test_a_family_stands_beside_its_base_item_by_item(run):
+    for name, about in {"family-nli-s1": {"family": "NLI", "seed": 1}, "family-x": {}}.items():
+        scores.save_predictions(predictions([True] * 15 + [False] * 5), run, name, "NevIRMini")
+        with paths.write_atomically(run / "results" / f"07_{name}.csv.json") as draft:
+            draft.write_text(json.dumps(about))
+    (row,) = systems.claim(run, ["family-nli-s1"], "TF-IDF", "NevIRMini").to_dict("records")
+    assert (row["system"], row["family"], row["seed"], row["value"], row["n"]) == ("family-nli-s1", "NLI", 1, 75.0, 20)
+    assert row["difference"] == 50.0, "TF-IDF has 25"
+    assert row["low"] < 75 < row["high"]
+    assert 0 < row["difference_low"] < 50 < row["difference_high"]
+    assert systems.claim(run, [], "TF-IDF", "NevIRMini").empty
+    with pytest.raises(scores.ScoreError, match="family-x is no training of a family's"):
+        systems.claim(run, ["family-x"], "TF-IDF", "NevIRMini")
+    with pytest.raises(scores.ScoreError, match=r"No predictions at .*absent"):
+        systems.claim(run, ["absent"], "TF-IDF", "NevIRMini")
