@@ -114,8 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         run(given.source, settings, given.run_dir, anchors_file, given.size)
     except (
-        anchors.AnchorError, corpora.CorpusError, pairs.PairError, triples.TripleError, checkpoints.FinetuningError, models.ModelError,
-        FileNotFoundError, PermissionError,
+        anchors.AnchorError, corpora.CorpusError, pairs.PairError, triples.TripleError, models.ModelError,
+        checkpoints.FinetuningError, FileNotFoundError, PermissionError,
     ) as error:  # fmt: skip
         sys.exit(f"error: {error}")
 
