@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Role = Literal["symmetric", "query", "document"]
 WEIGHTS = "model.safetensors"
+REGISTRIES = ("models.yaml", "sentence_transformers.yaml")
 LORA = "adapter_config.json"
 
 
@@ -104,7 +105,7 @@ class Encoder:
 @cache
 def registry() -> dict[str, ModelSpec]:
     """All registered encoders by name."""
-    files = [paths.DATA / "registries" / file for file in ("models.yaml", "sentence_transformers.yaml")]
+    files = [paths.DATA / "registries" / file for file in REGISTRIES]
     declared = [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files]
     return {name: ModelSpec(name=name, **entry) for part in declared for name, entry in part.items()}
 
