@@ -1,10 +1,12 @@
 """The interactive probe: a live widget where there is a front end for it, the same numbers as a plain table elsewhere."""
 
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from nblib import report
 from nblib.diagnosis import cosines
 from nblib.probe import Probe
+from nblib.report.content import cells
+from nblib.report.executed import Executed
 
 
 @pytest.fixture
@@ -19,12 +21,13 @@ def test_its_table_has_a_row_per_sentence_and_a_column_per_encoder(probe, tiny_e
     assert table.iloc[0, 0] == pytest.approx(cosines(probe.sentence, probe.others[:1], [tiny_encoder]).iloc[0, 0])
 
 
-def test_a_rendered_page_keeps_the_table_and_loses_the_widget(probe):
-    bundle = probe._repr_mimebundle_()
+def test_a_page_of_the_report_shows_its_table_and_not_the_widget(probe, tmp_path):
+    bundle = dict(probe._repr_mimebundle_())
     assert "application/vnd.jupyter.widget-view+json" in bundle
-    kept = report._static({"data": dict(bundle)})
-    assert "application/vnd.jupyter.widget-view+json" not in kept["data"]
-    assert "a red house" in kept["data"]["text/html"]
+    notebook = new_notebook(cells=[new_code_cell("probe", outputs=[new_output("display_data", bundle)])])
+    [cell] = cells(Executed("01_diagnosis", "", tmp_path, sweep=False, notebook=notebook))
+    [output] = cell.outputs
+    assert output.kind == "html" and "a red house" in output.html
 
 
 def test_typing_other_sentences_changes_the_answer(probe):
