@@ -451,7 +451,7 @@ rule gsm8k_errors:
     params:
         json=lambda wildcards: parameters(
             base_predictions=gsm8k_predictions(LORAS[EXAMINED]["base"]), tuned_predictions=gsm8k_predictions(EXAMINED),
-            system=LORAS[EXAMINED].get("system", "none"),
+            system=LORAS[EXAMINED].get("system", "none"), examples=config["llm_benchmarks"].get("examples", 3),
         ),
     output:
         multiext(f"{RUN}/results/10_gsm8k_errors.csv", "", ".json"),
