@@ -1,0 +1,139 @@
+"""The README: its commands exist and run, its links lead somewhere, its numbers are those of record."""
+
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nblib import execution, models, paths, rankers, record, results
+from nblib.negation_adapter import NegationAdapter
+
+README = (paths.PROJECT_ROOT / "README.md").read_text(encoding="utf-8")
+RECORD = paths.FIGURES / "official"
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+BENCHMARKS = {  # a column's head → the benchmark and the metric in the results
+    "NevIR": ("NevIR", "right_rank"), "ExcluIR": ("ExcluIR", "right_rank"), "CANNOT-WMT": ("Cannot", "spearman"),
+    "M3-derived": ("M3-Counterfactual", "spearman"), "SemAntoNeg": ("SemAntoNeg", "accuracy"), "STSB": ("STSB", "spearman"),
+}  # fmt: skip
+TRAININGS = {  # a row's head → the training in tab_08_trainings
+    "as it comes": "all-MiniLM-L6-v2", "6,400 triples": "both", "12,800 triples": "size-all", "800 triples": "size-100",
+    "only negation": "only-negation", "only hedging": "only-hedging", "a rule's negation": "rule-based",
+    "four types mixed": "mixed", "the two-sided loss": "two-sided",
+}  # fmt: skip
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def commands():
+    lines = "\n".join(blocks("bash")).replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True) for line in lines if line.strip()]
+
+
+def table(head):
+    """The first table whose head names a column: one frame, the first column its index."""
+    lines = next(found for found in re.findall(r"(?:^\|.*\n)+", README, re.MULTILINE) if head in found.splitlines()[0])
+    cells = [[cell.strip(" *") for cell in line.strip().strip("|").split("|")] for line in lines.splitlines()]
+    return pd.DataFrame(cells[2:], columns=cells[0]).set_index(cells[0][0])
+
+
+def numbers(text):
+    return [float(number.replace(",", "")) for number in NUMBER.findall(text)]
+
+
+@pytest.fixture(scope="module")
+def scoreboard():
+    return pd.read_csv(RECORD / "scoreboard.csv")
+
+
+def test_each_of_its_make_commands_has_a_target_and_takes_its_scale():
+    asked = [command for command in commands() if command[0] == "make"]
+    asked += [shlex.split(command) for command in re.findall(r"`(make [^`…]+)`", README)]
+    assert len(asked) >= 7
+    for command in asked:
+        subprocess.run([*command, "-n"], cwd=paths.PROJECT_ROOT, check=True, capture_output=True)
+
+
+def test_each_notebook_it_executes_takes_the_parameters_it_gives():
+    pattern = [command for command in commands() if "nblib.execution" in command or "papermill" in command]
+    assert len(pattern) >= 10
+    for command in pattern:
+        after = next(place for place, word in enumerate(command) if word in {"nblib.execution", "papermill"}) + 1
+        pairs = [command[place + 1 : place + 3] for place, word in enumerate(command) if word == "-p"]
+        execution.check_parameters(execution.find_notebook(str(command[after])), execution.read_parameters("{}", pairs))
+
+
+def test_each_ranker_it_names_is_known_and_the_quickest_runs(tmp_path):
+    asked = [command[command.index("nblib.ranking") + 1] for command in commands() if "nblib.ranking" in command]
+    assert {name for name in asked if ":" not in name} <= set(rankers.registry())
+    subprocess.run([sys.executable, "-m", "nblib.ranking", asked[0], "--run-dir", tmp_path], check=True)
+    assert len(results.load(tmp_path))
+
+
+def test_its_examples_of_python_run(tmp_path):
+    """In order, the hub's name replaced by the same weights on disk, the run's adapter by one made here."""
+    folder = models.from_package(models.registry()["all-mpnet-base-v2"])
+    NegationAdapter().fit(*np.random.default_rng(0).normal(size=(3, 50, 768))).save(tmp_path / "adapter.safetensors")
+    replaced = {
+        "sentence-transformers/all-mpnet-base-v2": str(folder),
+        "runs/quick/adapters/all-mpnet-base-v2.safetensors": str(tmp_path / "adapter.safetensors"),
+        '"all-mpnet-base-v2-negation"': repr(str(tmp_path / "negation")),
+    }
+    assert len(blocks("python")) == 2
+    for code in blocks("python"):
+        for old, new in replaced.items():
+            code = code.replace(old, new)
+        subprocess.run([sys.executable, "-c", code], cwd=paths.PROJECT_ROOT, check=True)
+    assert (tmp_path / "negation" / "modules.json").is_file()
+
+
+def test_its_links_and_the_files_it_names_are_there():
+    linked = re.findall(r"\]\(([^)]+)\)", README)
+    named = re.findall(r"`((?:data|figures|nblib|notebooks|config)/[^`\s<…*]+)`", README)
+    assert len(linked) > 10 and len(named) > 5
+    assert [name for name in {*linked, *named} if not (paths.PROJECT_ROOT / name).exists()] == []
+
+
+def test_every_notebook_is_in_its_table():
+    listed = re.findall(r"\(notebooks/(\w+\.ipynb)\)", README)
+    assert sorted(listed) == sorted(file.name for file in paths.NOTEBOOKS.glob("*.ipynb"))
+
+
+def test_the_numbers_of_record_bear_out_the_claims(scoreboard):
+    assert [problem for claim in record.claims("official") if (problem := claim.check(scoreboard))] == []
+
+
+def test_the_scores_of_the_first_table_are_claims():
+    """`config/claims.yaml` holds them against a run: so each must stand there."""
+    claimed = {f"{claim.value:.{digits}f}" for claim in record.claims("official") for digits in (1, 2)}
+    text = " ".join(table("ours")["ours"])
+    scores = re.findall(r"(?<![\d.(–])\d+\.\d+(?![\d]|–)", re.sub(r"\([^)]*\)|± [\d.]+", "", text))
+    assert len(scores) > 10
+    assert [score for score in scores if score not in claimed] == []
+
+
+@pytest.mark.parametrize("name", ["all-mpnet-base-v2", "hedge-mpnet", "hedge-mpnet-exclusions", "hedge-mpnet-full"])
+def test_the_tuned_encoders_scores_are_those_of_record(scoreboard, name):
+    [row] = [cells for head, cells in table("STSB ρ").iterrows() if re.split("[*,:]", head)[0] == name]
+    ours = scoreboard[scoreboard.model.isin([name, "MPNet"] if name == "all-mpnet-base-v2" else [name])]
+    for head, cell in row[row != "–"].items():
+        benchmark, metric = BENCHMARKS[head.split(",")[0].removesuffix(" ρ")]
+        found = ours[(ours.benchmark == benchmark) & (ours.metric == metric)]
+        stated = numbers(cell) if "(" in cell else numbers(cell)[:1]  # else what follows says how many pairs
+        known = found[["ours", "ci_low", "ci_high"]].iloc[0, : len(stated)]
+        assert stated == pytest.approx(known.tolist(), abs=0.051), f"{name}, {head}"
+
+
+@pytest.mark.parametrize(("label", "training"), TRAININGS.items())
+def test_what_each_choice_is_worth_is_as_of_record(label, training):
+    kept = pd.read_csv(RECORD / "tab_08_trainings.csv").set_index("variant").loc[training]
+    [row] = [cells for head, cells in table("CANNOT |").iterrows() if head.startswith(label)]
+    for head, cell in row.items():
+        assert numbers(cell) == pytest.approx(numbers(kept[head]), abs=0.51 if "(" in cell else 0.051), (
+            f"{label}, {head}"
+        )
