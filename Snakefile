@@ -22,6 +22,7 @@ BENCHMARKS = config["encoder_benchmarks"]["benchmarks"]
 SYNTHESIS = config["synthesis"]
 VARIANTS = config["triples"].get("variants", "authored")  # what the triples are built from: authored, or notebook 02's
 TRAININGS = sweeps.trainings(config)  # notebook 04 runs once for each: name → its parameters
+ADAPTED = sweeps.adapted(config)  # those of them that notebook 06 fits an adapter for: both cures at once
 TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores: name → the training they come from
 RANKERS = [name.replace(":", "-") for name in config["rankers"]]  # what ranks without one vector a text, as files are named
 FAMILY = config.get("families", {"kinds": [], "seeds": []})  # Vahtola's families, trained from one base
@@ -41,7 +42,7 @@ EXECUTE = f"{sys.executable} -m nblib.execution"
 
 wildcard_constraints:
     home=f"{RUN}|{RUN}/sweep",
-    encoder="|".join(map(re.escape, {*ENCODERS, *SCORED})),
+    encoder="|".join(map(re.escape, {*ENCODERS, *SCORED, *ADAPTED})),
     tuned="|".join(map(re.escape, TUNED)) or "none",
     training="|".join(map(re.escape, TRAININGS)) or "none",
     ranker="|".join(map(re.escape, RANKERS)),
@@ -91,6 +92,11 @@ rule all:
         f"{RUN}/report/index.html",
 
 
+def encoder_name(encoder):
+    """What a notebook is asked for: a registered name, or the folder of a tuned encoder."""
+    return f"{RUN}/encoders/{encoder}" if encoder in ADAPTED else encoder
+
+
 rule diagnosis:
     input:
         notebook("01_diagnosis"),
@@ -114,8 +120,9 @@ rule negation_adapter:
     input:
         notebook("06_negation_adapter"),
         shipped(config["common"]["sts"], BENCHMARK),
+        lambda wildcards: f"{RUN}/encoders/{wildcards.encoder}.json" if wildcards.encoder in ADAPTED else [],
     params:
-        json=lambda wildcards: parameters("common", "negation_adapter", encoder=wildcards.encoder),
+        json=lambda wildcards: parameters("common", "negation_adapter", encoder=encoder_name(wildcards.encoder)),
         entries=lambda wildcards: registered(config["common"]["sts"], BENCHMARK, wildcards.encoder),
     output:
         multiext(f"{RUN}/results/06_{{encoder}}.csv", "", ".json"),
@@ -246,16 +253,22 @@ rule encoder_benchmarks:
         "{EXECUTE} 07 {log} -y {params.json:q}"
 
 
+def own_adapter(tuned):
+    """The adapter fitted for a tuned encoder, as a list; empty where the configuration wants none."""
+    return [f"{RUN}/adapters/{tuned}.safetensors"] if tuned in ADAPTED else []
+
+
 rule tuned_benchmarks:
     input:
         notebook("07_encoder_benchmarks"),
         lambda wildcards: benchmark_files(sweeps.benchmarks(config, TUNED[wildcards.tuned])),
         lambda wildcards: f"{wildcards.home}/encoders/{TUNED[wildcards.tuned]}.json",
+        lambda wildcards: own_adapter(wildcards.tuned),
     params:
         json=lambda wildcards: parameters(
             run_dir=wildcards.home, encoder=f"{wildcards.home}/encoders/{wildcards.tuned}", dev_splits=False, examples=0,
             benchmarks=sweeps.benchmarks(config, TUNED[wildcards.tuned]),
-            system=TRAININGS[TUNED[wildcards.tuned]].get("system", "none"),
+            system=TRAININGS[TUNED[wildcards.tuned]].get("system", "none"), cures=own_adapter(wildcards.tuned),
         ),
         entries=lambda wildcards: registered(*read_by_07(sweeps.benchmarks(config, TUNED[wildcards.tuned]))),
     output:
@@ -347,6 +360,7 @@ rule encoder_comparison:
             base=config["sweep"]["common"]["base"], suite=config["sweep"]["common"]["score"], sweep_dir=f"{RUN}/sweep",
             trainings=[tuned for tuned, training in TUNED.items() if home(training) != RUN],
             singles=[*SCORED, *(tuned for tuned, training in TUNED.items() if home(training) == RUN)],
+            adapted=[f"{encoder}+adapter" for encoder in [*SCORED, *ADAPTED]],
         ),
     output:
         multiext(f"{RUN}/results/08_comparison.csv", "", ".json"),
@@ -476,7 +490,7 @@ rule results:
         "data/published/exhibits.csv",
         expand("data/published/{paper}.csv", paper=["truong", "cao", "vahtola", "weller"]),
         rules.diagnosis.output,
-        expand(rules.negation_adapter.output, encoder=ENCODERS),
+        expand(rules.negation_adapter.output, encoder=[*ENCODERS, *ADAPTED]),
         rules.synthesis.output,
         rules.triples.output,
         scored_outputs(),
@@ -502,7 +516,7 @@ rule report:
         sorted(str(file) for kind in ["*.py", "templates/*", "assets/*"] for file in Path("nblib/report").glob(kind)),
         rules.results.output,
         rules.diagnosis.output,
-        expand(rules.negation_adapter.output, encoder=ENCODERS),
+        expand(rules.negation_adapter.output, encoder=[*ENCODERS, *ADAPTED]),
         rules.synthesis.output,
         rules.triples.output,
         scored_outputs(),

@@ -31,14 +31,15 @@ def changes(run_dir: str | Path, base: str, sweep_dir: str | Path, names: Sequen
 
 
 def settings(run_dir: str | Path, name: str) -> dict:
-    """How an encoder of notebook 04 was trained (its sidecar's `SETTINGS`); for another encoder, only its name as `base`.
+    """How an encoder of notebook 04 was trained (its sidecar's `SETTINGS`); for another encoder, only what it was made from as
+    `base`: itself, or what an adapter was put on.
 
     Returns:
         `SETTINGS`, and `variant`: the name without the seed.
     """
     sidecar = paths.resolve(run_dir) / "encoders" / f"{name}.json"
     if not sidecar.is_file():
-        return {"base": name, "variant": name}
+        return {"base": scores.made_from(run_dir, name) or name, "variant": name}
     about = json.loads(sidecar.read_text(encoding="utf-8"))
     variant = name.replace(f"-s{about['seed']}", "")
     return {**{key: about.get(key) for key in SETTINGS}, "variant": variant}

@@ -89,6 +89,12 @@ def score(
     return Scores(pd.DataFrame(rows), predictions, wrapped)
 
 
+def made_from(run_dir: str | Path, encoder: str) -> str | None:
+    """The name of the encoder that a scored one is a frozen copy of, with an adapter; None for any other."""
+    about = folder_of(run_dir, encoder) / "encoder.json"
+    return json.loads(about.read_text(encoding="utf-8"))["base"] if about.is_file() else None
+
+
 def score_hub(encoder: Encoder, benchmark: str, run_dir: str | Path, *, batch_size: int = 64) -> pd.DataFrame:
     """Evaluate on MTEB-lite (16 tasks) or MTEB(eng, v1) (56) from the hub; results that are there are not run again.
 

@@ -1,7 +1,7 @@
 """Which trainings a configuration asks for: single ones by name, and sweeps as variants × seeds.
 
-    trainings:                       # name → notebook 04's parameters, and `score`: what notebook 07 scores it on
-      hedge-mpnet: {base: all-mpnet-base-v2, method: lora, score: official}
+    trainings:                       # name → notebook 04's parameters, `score`: what notebook 07 scores it on, and
+      hedge-mpnet: {base: all-mpnet-base-v2, method: lora, score: official, adapter: true}  # whether notebook 06 adapts it
     sweep:
       common: {base: all-MiniLM-L6-v2, score: sample}
       seeds: [0, 1, 2]
@@ -15,7 +15,7 @@ gives the trainings hedge-mpnet, both-s0, both-s1, …, size-100-s2, blends-s0; 
 
 from collections.abc import Mapping
 
-OWN_KEYS = ("score", "seeds")  # what a training says to the workflow, not to notebook 04
+OWN_KEYS = ("score", "seeds", "adapter")  # what a training says to the workflow, not to notebook 04
 
 
 class SweepError(ValueError):
@@ -63,6 +63,11 @@ def scored(config: Mapping) -> dict[str, str]:
 def benchmarks(config: Mapping, training: str) -> str:
     """What notebook 07 scores a training's encoders on: mini, official or sample."""
     return declared(config)[training]["score"]
+
+
+def adapted(config: Mapping) -> list[str]:
+    """The trainings by name (not of the sweep) whose encoder notebook 06 fits an adapter for: both cures at once."""
+    return [name for name, settings in config.get("trainings", {}).items() if settings.get("adapter")]
 
 
 def cures(config: Mapping, encoder: str) -> list[str]:

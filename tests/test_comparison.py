@@ -27,6 +27,8 @@ def run(tmp_path):
         about = {"base": "base", "recipe": "both", "seed": seed, "alpha": 1.0}
         (tmp_path / "encoders").mkdir(exist_ok=True)
         (tmp_path / "encoders" / f"both-s{seed}.json").write_text(json.dumps(about))
+    leave("both-s0+adapter", 3)
+    (scores.folder_of(tmp_path, "both-s0+adapter") / "encoder.json").write_text(json.dumps({"base": "both-s0"}))
     return tmp_path
 
 
@@ -35,6 +37,13 @@ def test_seeds_of_a_variant_are_averaged_with_their_extremes(run):
     both = comparison.over_seeds(collected).query("variant == 'both' and benchmark == 'NevIR'").iloc[0]
     assert (both.value, both.low, both.high, both.seeds) == (75, 50, 100, 2)
     assert collected[collected.encoder == "both-s1"].recipe.unique() == ["both"]
+
+
+def test_an_adapter_was_put_on_what_its_scores_say(run):
+    collected = comparison.collect(run, ["base", "both-s0", "both-s0+adapter"], "mini")
+    assert collected.groupby("encoder").base.first().to_dict() == {
+        "base": "base", "both-s0": "base", "both-s0+adapter": "both-s0",
+    }  # fmt: skip
 
 
 def test_the_negation_average_is_that_of_three_benchmarks(run):

@@ -6,7 +6,7 @@ from nblib import sweeps
 
 CONFIG = {
     "encoder_benchmarks": {"benchmarks": "mini"},
-    "trainings": {"single": {"base": "A", "size": 3, "score": "mini"}, "unscored": {"base": "A"}},
+    "trainings": {"single": {"base": "A", "size": 3, "score": "mini", "adapter": True}, "unscored": {"base": "A"}},
     "sweep": {
         "common": {"base": "B", "epochs": 1, "score": "sample"},
         "seeds": [0, 1],
@@ -36,8 +36,13 @@ def test_a_cure_is_named_and_scored_like_its_base():
     assert sweeps.cures(CONFIG, "B") == []
 
 
+def test_an_adapter_is_fitted_for_what_asks_for_it():
+    assert sweeps.adapted(CONFIG) == ["single"]
+
+
 def test_a_configuration_without_trainings_asks_for_none():
     assert sweeps.trainings({}) == {} == sweeps.scored({})
+    assert sweeps.adapted({}) == []
 
 
 @pytest.mark.parametrize(

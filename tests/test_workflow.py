@@ -111,7 +111,7 @@ def test_every_scale_can_be_planned(scale):
     jobs = planned(snakemake("--configfile", f"config/{scale}.yaml", "-n", "--forceall"))
     config = yaml.safe_load((paths.CONFIG / f"{scale}.yaml").read_text())
     assert config["scale"] == scale
-    assert jobs["negation_adapter"] == len(config["adapter_encoders"])
+    assert jobs["negation_adapter"] == len(config["adapter_encoders"]) + len(sweeps.adapted(config))
     assert jobs["encoder_training"] == len(sweeps.trainings(config))
     assert jobs["tuned_benchmarks"] == len(sweeps.scored(config))
 
