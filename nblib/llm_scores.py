@@ -156,22 +156,23 @@ def result_rows(scored: pd.DataFrame, model: str, scale: str, system: str | None
             "not run".
     """
     rows = []
-    for item in scored.itertuples():
+    for item in scored[scored.value.notna()].itertuples():  # one number said of every pair has no ρ: there is no result
         described = task(item.task)
-        official = item.official
-        data = item.data
-        if described.kind in ("ranking", "similarity", "choice") and (
-            reservation := tasks.get(described.source).reservation
-        ):
-            official, data = False, f"{data}, {reservation}"
-        if described.kind == "hellaswag" and item.official:
-            official, data = False, f"{data}, preprocessed texts"
+        reservation = _reservation(described) if corpora.describe(described.corpus).official else ""
+        data = f"{item.data}, {reservation}" if reservation else item.data
         metric = described.metric if item.view == "test" else f"{described.metric} ({item.view})"
         rows.append(results.row(
             "truong", "Table 3", system or model, described.benchmark, metric, item.value, n=item.n, scale=scale, data=data,
-            official=official and math.isfinite(item.value), interval=(item.ci_low, item.ci_high), model=model,
+            official=item.official and not reservation, interval=(item.ci_low, item.ci_high), model=model,
         ))  # fmt: skip
     return rows
+
+
+def _reservation(described: llm_benchmarks.LlmTask) -> str:
+    """Why a score on the official files isn't the paper's quantity itself; "" where it is."""
+    if described.kind == "hellaswag":
+        return "preprocessed texts"
+    return tasks.get(described.source).reservation if described.kind in ("ranking", "similarity", "choice") else ""
 
 
 SYSTEMS = {"Llama-3-8B-Instruct": "none", "Only negation": "only negation", "Only hedging": "only hedging",

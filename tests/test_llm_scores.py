@@ -85,8 +85,7 @@ def test_one_answer_for_everything_correlates_with_nothing():
                           "response": ["1.0"] * 3, "similarity": [1.0] * 3, "parsed": True})  # fmt: skip
     (row,) = llm_scores.summarise("llm_cannot_mini", table)
     assert math.isnan(row["value"]) and row["n"] == 3
-    (recorded,) = llm_scores.result_rows(pd.DataFrame([row]), "tiny", "quick")
-    assert math.isnan(recorded["ours"]) and recorded["status"] == "partial"
+    assert llm_scores.result_rows(pd.DataFrame([row]), "tiny", "quick") == []
 
 
 def test_habits_are_counted():
