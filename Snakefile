@@ -503,7 +503,7 @@ rule results:
         json=lambda wildcards: parameters(),
     output:
         f"{RUN}/figures/scoreboard.csv",
-        expand(f"{RUN}/figures/fig_11_{{name}}.{{kind}}", name=["coverage", "ranks"], kind=["svg", "png", "csv"]),
+        expand(f"{RUN}/figures/fig_11_{{name}}.{{kind}}", name=["coverage", "agreement", "ranks"], kind=["svg", "png", "csv"]),
         expand(f"{RUN}/figures/tab_11_{{name}}.{{kind}}", name=["coverage", "averages"], kind=["csv", "html", "tex"]),
     log:
         f"{RUN}/notebooks/11_results.ipynb",

@@ -83,7 +83,8 @@ def validate(table: pd.DataFrame, where: str) -> pd.DataFrame:
     if unknown:
         raise ResultsError(f"{where}: unknown status {', '.join(map(repr, unknown))}; known: {', '.join(STATUSES)}.")
     reproduced = table.status == "reproduced"
-    hollow = table[reproduced & (~np.isfinite(table.ours) | table.data.str.contains("mini"))]
+    empty = ~np.isfinite(table.ours) & (table.metric != "shown")  # a picture is drawn, not measured
+    hollow = table[reproduced & (empty | table.data.str.contains("mini"))]
     if len(hollow):
         first = " / ".join(hollow.iloc[0][KEY])
         raise ResultsError(
@@ -171,7 +172,8 @@ def coverage(board: pd.DataFrame) -> pd.DataFrame:
         board: a scoreboard.
 
     Returns:
-        paper, exhibit, title, notebook, reproduced, partial, not_run, status, command (what runs the rest).
+        paper, exhibit, title, notebook, reproduced, partial, not_run, beyond (results that answer none of the expected rows:
+        stand-ins, further systems), status, command (what runs the rest).
     """
     rank = {status: place for place, status in enumerate(STATUSES)}
     wanted = expected()
@@ -186,17 +188,18 @@ def coverage(board: pd.DataFrame) -> pd.DataFrame:
     counts = counts.reindex(columns=STATUSES, fill_value=0).rename(columns={"not run": "not_run"}).reset_index()
     table = published.exhibits().drop(columns="systems").merge(counts, on=["paper", "exhibit"], validate="1:1")
     total = table[["reproduced", "partial", "not_run"]].sum(axis=1)
-    measured = (
-        board[board.status != "not run"].groupby(["paper", "exhibit"]).groups
-    )  # stand-ins and further systems too
-    touched = [exhibit in measured for exhibit in zip(table.paper, table.exhibit, strict=True)]
+    answered = set(wanted[KEY].itertuples(index=False, name=None))
+    extra = [
+        item.status != "not run" and item.metric != "shown"
+        and (item.paper, item.exhibit, item.system, item.benchmark, item.metric) not in answered
+        and (item.paper, item.exhibit, item.system, "", "shown") not in answered
+        for item in board.itertuples()
+    ]  # fmt: skip
+    beyond = board[extra].groupby(["paper", "exhibit"]).size()
+    table["beyond"] = [beyond.get(place, 0) for place in zip(table.paper, table.exhibit, strict=True)]
     table["status"] = "partial"
     table.loc[table.reproduced == total, "status"] = "reproduced"
-    table.loc[(table.not_run == total) & ~pd.Series(touched), "status"] = "not run"
-    table["command"] = ["" if r.status == "reproduced" else _command(r.notebook) for r in table.itertuples()]
+    table.loc[(table.not_run == total) & (table.beyond == 0), "status"] = "not run"
+    scales = "official, then SCALE=paper" if "quick" in set(board.scale) else "paper"
+    table["command"] = ["" if status == "reproduced" else f"make study SCALE={scales}" for status in table.status]
     return table
-
-
-def _command(notebook: str) -> str:
-    written = any(paths.NOTEBOOKS.glob(f"{notebook}_*.ipynb"))
-    return "make study SCALE=paper" if written else f"none yet: notebook {notebook} is not written"

@@ -2,6 +2,7 @@
 (`nblib.ranking`) alike. No model is loaded here."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -178,16 +179,17 @@ def _about(run_dir: str | Path, name: str) -> dict:
 def shown_rows(
     paper: str, exhibits: Mapping[str, int], scale: str, suite: str, reproduced: Sequence[str] = ()
 ) -> list[dict]:
-    """Rows of the results schema for exhibits that print no number: how many rows of data ours shows.
+    """Rows of the results schema for exhibits that print no number: ours has none either, and `n` rows of data behind it.
 
     Args:
-        exhibits: exhibit → number of rows drawn.
+        exhibits: exhibit → number of rows drawn; without any it isn't recorded.
         reproduced: those made of the official data alone, no model in them.
     """
     return [
         results.row(
-            paper, exhibit, "the exhibit", "", "shown", count, n=count, scale=scale, data=f"{suite} suite",
+            paper, exhibit, "the exhibit", "", "shown", math.nan, n=count, scale=scale, data=f"{suite} suite",
             official=exhibit in reproduced and suite != "mini",
         )
         for exhibit, count in exhibits.items()
+        if count
     ]  # fmt: skip

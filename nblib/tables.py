@@ -94,13 +94,13 @@ def findings(*sentences: str) -> Markdown:
 
 
 def beside(results: pd.DataFrame, paper: str, exhibit: str) -> pd.DataFrame:
-    """The rows of an exhibit (of the results schema) as a table: system, metric, published, ours, difference, interval, n,
-    data, model, status. There is no difference between a score on a miniature and one on the official data."""
+    """The rows of an exhibit (of the results schema) as a table: system, benchmark, metric, published, ours, difference,
+    interval, n, data, model, status. There is no difference between a score on a miniature and one on the official data."""
     rows = results[(results.paper == paper) & (results.exhibit == exhibit)]
     interval = [
         f"{low:.2f} – {high:.2f}" if pd.notna(low) else "" for low, high in zip(rows.ci_low, rows.ci_high, strict=True)
     ]
-    table = rows[["system", "metric", "published", "ours"]].assign(
+    table = rows[["system", "benchmark", "metric", "published", "ours"]].assign(
         difference=(rows.ours - rows.published).where(~rows.data.str.contains("mini")), interval=interval, n=rows.n
     )
     return table.join(rows[["data", "model", "status"]]).reset_index(drop=True)

@@ -100,7 +100,9 @@ def test_what_is_drawn_is_reproduced_only_from_official_data_alone():
     assert [row["status"] for row in rows] == ["reproduced", "partial"]
     rows += systems.shown_rows("weller", {"Figure 3": 10}, "quick", "mini", reproduced=["Figure 3"])
     assert rows[-1]["status"] == "partial"
-    assert results.validate(pd.DataFrame(rows), "here").ours.tolist() == [10, 5, 10]
+    shown = results.validate(pd.DataFrame(rows), "here")
+    assert shown.ours.isna().all() and shown.n.tolist() == [10, 5, 10]
+    assert systems.shown_rows("weller", {"Figure 3": 0}, "quick", "mini") == []
 
 
 def test_a_family_stands_beside_its_base_item_by_item(run):

@@ -67,7 +67,9 @@ def test_an_adapter_that_does_not_fit_is_refused(base, adapter, tmp_path):
 
 
 def test_a_folder_without_an_adapter_is_refused(base, tmp_path):
-    with pytest.raises(LoraError, match=r"No adapter at .*: it has no adapter_config\.json\. Make one: python -m nblib\.execution 05"):
+    with pytest.raises(
+        LoraError, match=r"No adapter at .*: it has no adapter_config\.json\. Make one: python -m nblib\.execution 05"
+    ):
         tuned_llm.load(str(base), tmp_path)
 
 

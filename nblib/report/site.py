@@ -88,7 +88,7 @@ def ranked(board: pd.DataFrame) -> pd.DataFrame:
     run; with the difference and the interval as `tables.beside` has them."""
     parts = []
     for (paper, exhibit), rows in board.groupby(["paper", "exhibit"], sort=False):
-        where = rows[["paper", "exhibit", "benchmark"]].reset_index(drop=True)
+        where = rows[["paper", "exhibit"]].reset_index(drop=True)
         parts.append(where.join(tables.beside(rows, paper, exhibit)))
     table = pd.concat(parts, ignore_index=True)
     place = table.status.map({status: place for place, status in enumerate(results.STATUSES)})

@@ -1,0 +1,73 @@
+"""The line of reading: it says what the rows say."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from nblib import reading, results
+
+ROW = {
+    "paper": "weller", "exhibit": "Table 2", "system": "TF-IDF", "benchmark": "NevIR", "metric": "pairwise_accuracy",
+    "published": 2.0, "ours": 1.95, "ci_low": 1.2, "ci_high": 2.7, "n": 1383.0, "scale": "official", "data": "nevir test",
+    "model": "TF-IDF", "status": "reproduced",
+}  # fmt: skip
+
+
+def board(*rows):
+    return results.validate(pd.DataFrame([{**ROW, **row} for row in rows]), "test")
+
+
+def said(*rows):
+    return reading.sentence(board(*rows), "weller", "Table 2")
+
+
+def test_what_was_measured_as_printed_is_compared():
+    text = said(
+        {}, {"system": "Random", "model": "Random", "published": 25.0, "ours": 23.0, "ci_low": 22.0, "ci_high": 24.0}
+    )
+    assert text == (
+        "2 numbers were measured as printed: 1.02 off in the median, at most 2.00 (Random, NevIR, pairwise_accuracy: 23.00 for "
+        "25.00); 1 of 2 lie within our interval."
+    )
+
+
+def test_one_number_measured_twice_counts_as_the_papers_own_way():
+    text = said({}, {"data": "nevir test, trusted", "ours": 5.0})
+    assert text.startswith("1 number was measured as printed: 0.05 off in the median, at most 0.05")
+    assert "1 more by another reading, on other data or with a stand-in: +3.00 to +3.00." in text
+
+
+def test_a_stand_in_is_not_the_system_and_a_miniature_has_no_difference():
+    assert said({"status": "partial", "model": "another"}) == (
+        "1 more by another reading, on other data or with a stand-in: -0.05 to -0.05."
+    )
+    assert said({"status": "partial", "data": "nevir_mini"}) == (
+        "1 measured on miniatures, with which no printed number compares."
+    )
+
+
+def test_what_is_drawn_or_not_run_is_said():
+    drawn = {"metric": "shown", "published": math.nan, "ours": math.nan, "status": "partial"}
+    absent = {"system": "ColBERTv2", "ours": math.nan, "status": "not run"}
+    assert said(drawn, absent) == (
+        "Drawn from our own data; the paper prints a picture. 1 of the numbers printed not run."
+    )
+    assert said({**drawn, "system": "the exhibit", "status": "not run"}) == "Not run."
+    assert said({"published": math.nan}) == "1 measured beyond what is printed."
+
+
+@pytest.mark.parametrize(("measured", "shown"), [(True, 2), (False, 1)])
+def test_an_exhibit_has_its_text_and_where_measured_its_table(measured, shown):
+    rows = board({} if measured else {"ours": math.nan, "status": "not run"})
+    covered = pd.Series({"paper": "weller", "exhibit": "Table 2", "title": "All", "command": "make study SCALE=paper"})
+    parts = reading.exhibit(rows, covered)
+    assert len(parts) == shown
+    assert parts[0].data.startswith("### Weller, Table 2: All\n\n")
+    assert parts[0].data.endswith("In full: `make study SCALE=paper`.")
+
+
+def test_the_difference_has_the_interval_of_ours():
+    table = reading.table(board({}), "weller", "Table 2")
+    assert table.difference.tolist() == ["-0.05 (-0.80 to +0.70)"]
+    assert "ci_low" not in table
