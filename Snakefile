@@ -243,6 +243,8 @@ rule encoder_benchmarks:
             cures=[f"{RUN}/adapters/{wildcards.encoder}.safetensors", *sweeps.cures(config, wildcards.encoder)],
         ),
         entries=lambda wildcards: registered(*read_by_07(BENCHMARKS), wildcards.encoder),
+    wildcard_constraints:
+        encoder="|".join(map(re.escape, SCORED)),  # a tuned encoder is scored by the rule below
     output:
         benchmark_outputs("{encoder}"),
     log:

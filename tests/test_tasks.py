@@ -468,9 +468,10 @@ def test_the_official_files_are_the_ones_described(name, rows):
 
 
 @pytest.mark.official
-@pytest.mark.parametrize(("name", "expected"), [("SemAntoNeg", 1.9), ("NevIR", 7.1), ("STSB", 82.0)])
-def test_minilm_gets_its_published_score(name, expected, tmp_path, monkeypatch):
-    if GIVEN_CACHE:  # encoding NevIR anew takes minutes
+@pytest.mark.parametrize(("name", "expected"), [("SemAntoNeg", 1.9), ("STSB", 82.0)])
+def test_minilm_gets_its_published_score(name, expected, monkeypatch):
+    """NevIR's, 7.1, is held against every run of record (config/claims.yaml): encoding it anew takes minutes."""
+    if GIVEN_CACHE:
         monkeypatch.setenv("NBLIB_CACHE", GIVEN_CACHE)
     result, _ = run(tasks.get(name), models.load("all-MiniLM-L6-v2"))
     assert 100 * result["main_score"] == pytest.approx(expected, abs=0.05)
