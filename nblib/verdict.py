@@ -110,8 +110,8 @@ def effect(low: float, high: float) -> str:
 
 
 def points(difference: float) -> str:
-    """A change in percentage points, with a second digit where the first would be 0."""
-    return f"{difference:+.1f}" if abs(difference) >= 0.05 else f"{difference:+.2f}"
+    """A change in percentage points, with a second digit where the first would be 0 and it isn't 0."""
+    return f"{difference:+.1f}" if abs(difference) >= 0.05 or not difference else f"{difference:+.2f}"
 
 
 def familiar(encoder: str) -> str:

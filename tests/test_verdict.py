@@ -87,7 +87,7 @@ def test_an_encoder_trained_on_such_texts_says_so(tmp_path):
     assert verdict.familiar(str(tmp_path / "nevir")) == verdict.familiar("all-MiniLM-L6-v2") == ""
 
 
-@pytest.mark.parametrize(("change", "said"), [(-0.04, "-0.04"), (0.26, "+0.3"), (-9.96, "-10.0")])
+@pytest.mark.parametrize(("change", "said"), [(-0.04, "-0.04"), (0.0, "+0.0"), (0.26, "+0.3"), (-9.96, "-10.0")])
 def test_a_change_never_reads_as_none(change, said):
     assert verdict.points(change) == said
 
