@@ -23,7 +23,7 @@ from nblib.tasks.local import LocalTask
 from nblib.tasks.negation import PairwiseTask
 
 METRICS = {
-    "accuracy": "accuracy", "right_rank": "right rank", "spearman": "Spearman ρ × 100", "v_measure": "V-measure",
+    "accuracy": "accuracy", "right_rank": "right rank", "spearman": "Spearman ρ × 100", "v_measure": "V-measure of clusterings",
     "ndcg_at_10": "nDCG@10",
 }  # fmt: skip
 

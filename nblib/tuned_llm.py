@@ -42,7 +42,9 @@ def load(
         return language_models.load(base, dtype=dtype, device=device)
     folder = paths.resolve(adapter)
     if not (folder / ADAPTER).is_file():
-        raise LoraError(f"No adapter at {folder}: it has no {ADAPTER}. Make one: python -m nblib.execution 05 out.ipynb")
+        raise LoraError(
+            f"No adapter at {folder}: it has no {ADAPTER}. Make one: python -m nblib.execution 05 out.ipynb"
+        )
     config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
     trained_on = config.get("base_model_name_or_path") or "an unnamed model"
     if not _same(trained_on, base):
