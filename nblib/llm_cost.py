@@ -101,8 +101,8 @@ def estimate(
         ("weights", weights, "GiB", f"{per_weight:g} bytes a parameter of the blocks, {outer} of the embeddings"),
         ("LoRA and optimiser", trained, "GiB", f"{ADAM} bytes a trained parameter"),
         ("activations", activations, "GiB", f"{at_once:.0f} tokens at once, {how_kept}"),
-        ("memory", memory, "GiB", f"{'fits' if memory < 0.9 * gpu.memory else 'does not fit'} a {gpu.name}"),
-        ("steps", steps, "", f"{settings.epochs} epochs of {pairs:,} pairs, {settings.batch_size} a step"),
+        ("memory", memory, "GiB", f"{'fits' if memory < 0.9 * gpu.memory else 'does not fit'} one {gpu.name}"),
+        ("steps", steps / 1e3, "10³", f"{settings.epochs} epochs of {pairs:,} pairs, {settings.batch_size} a step"),
         ("time", hours, "hours", f"{work} at {100 * gpu.share:.0f} % of {gpus} × {gpu.teraflops:g} · 10¹² a second"),
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=["item", "value", "unit", "how"])

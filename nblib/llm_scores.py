@@ -106,19 +106,11 @@ def summarise(name: str, table: pd.DataFrame, sampled: bool = False) -> list[dic
     metric = scores.METRICS.get(described.metric, described.metric)
     return [
         {
-            "task": name, "view": view, "benchmark": corpus.label, "metric": metric, **_measure(part),
+            "task": name, "view": view, "benchmark": corpus.label, "metric": metric, **scores.measure(part),
             "official": corpus.official and not sampled, "data": f"{corpus.name}, sample" if sampled else corpus.name,
         }
         for view, part in views.items()
     ]  # fmt: skip
-
-
-def _measure(table: pd.DataFrame) -> dict[str, float]:
-    """`scores.measure`, but NaN for a model that gives one and the same answer to every pair: it correlates with nothing."""
-    if "similarity" in table and table.similarity.nunique() < 2:
-        nothing = dict.fromkeys(("value", "ci_low", "ci_high"), math.nan)
-        return {**nothing, "n": len(table), "clusters": table.cluster.nunique()}
-    return scores.measure(table)
 
 
 def behaviour(name: str, table: pd.DataFrame) -> dict[str, Any]:
@@ -132,8 +124,9 @@ def behaviour(name: str, table: pd.DataFrame) -> dict[str, Any]:
     if kind == "ranking":
         habit, value, fair = "chose the first document (%)", table.chose_first.mean(), 0.5
     elif kind == "similarity":
+        many = table.similarity.nunique()
         habit, value, fair = (
-            f"unparsable (%); {table.similarity.nunique()} different answers",
+            f"{'one answer' if many == 1 else f'{many} answers'} for {len(table)} pairs; unreadable (%)",
             (~table.parsed).mean(),
             0.0,
         )

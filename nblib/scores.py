@@ -5,12 +5,14 @@ files, by model name and fingerprint) and `encoder.json` (which encoder that was
 """
 
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import mteb
+import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
@@ -21,7 +23,7 @@ from nblib.tasks.local import LocalTask
 from nblib.tasks.negation import PairwiseTask
 
 METRICS = {
-    "accuracy": "accuracy", "right_rank": "right rank", "spearman": "Spearman ρ × 100", "v_measure": "V-measure",
+    "accuracy": "accuracy", "right_rank": "right rank", "spearman": "Spearman ρ × 100", "v_measure": "V-measure of clusterings",
     "ndcg_at_10": "nDCG@10",
 }  # fmt: skip
 
@@ -156,7 +158,9 @@ def measure(table: pd.DataFrame) -> dict[str, float]:
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's ρ."""
+    """Spearman's ρ; NaN where one side is the same number throughout, which correlates with nothing."""
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return math.nan
     return float(spearmanr(first, second).statistic)
 
 

@@ -53,25 +53,38 @@ def run(encoder: Encoder, run_dir: str | Path, asked: Sequence[str] = ASKED, sho
 _SIDES = (("q1", "doc1", "doc2"), ("q2", "doc2", "doc1"))
 
 
-def beside(run_dir: str | Path, encoders: Sequence[str], width: int = 60) -> pd.DataFrame:
-    """What several encoders found, side by side: query, rank, and a column of HTML for each encoder: the start of the passage,
-    in bold with ✓ where it is the right one, with ✗ where it answers the opposite question.
+def beside(run_dir: str | Path, encoders: Sequence[str]) -> pd.DataFrame:
+    """What several encoders found, side by side: query, rank, and a column of HTML for each encoder: the passage's first words
+    and those around its negation, in bold with ✓ where it is the right one, with ✗ where it answers the opposite question.
 
     Raises:
         SearchError: one has left nothing.
     """
+    pairs = corpora.load(CORPUS)
+    twins = dict(zip([*pairs.doc1, *pairs.doc2], [*pairs.doc2, *pairs.doc1], strict=True))
     tables = []
     for name in encoders:
         file = _file(run_dir, name)
         if not file.is_file():
             raise SearchError(f"No search at {file}. Notebook 07 makes it: run it for {name} with this run_dir.")
         table = pd.read_csv(file).set_index(["query", "rank"])
-        tables.append(table.apply(lambda row: _cell(row, width), axis=1).rename(name))
+        tables.append(table.apply(lambda row: _cell(row, twins.get(row.passage, "")), axis=1).rename(name))
     return pd.concat(tables, axis=1).loc[tables[0].index].reset_index()
 
 
-def _cell(row: pd.Series, width: int) -> str:
-    text = escape(row.passage[:width]) + (" …" if len(row.passage) > width else "")
+def excerpt(passage: str, twin: str, lead: int = 4, around: int = 12) -> str:
+    """The first words of a passage, and the words around the first in which it differs from another."""
+    words = passage.split()
+    differs = next(
+        (place for place, pair in enumerate(zip(words, twin.split(), strict=False)) if len(set(pair)) > 1), 0
+    )
+    start = max(differs - lead, 0)
+    head = " ".join(words[: min(lead, start)]) + " … " if start else ""
+    return head + " ".join(words[start : start + around]) + (" …" if start + around < len(words) else "")
+
+
+def _cell(row: pd.Series, twin: str) -> str:
+    text = escape(excerpt(row.passage, twin))
     return f"✓ <b>{text}</b>" if row.right else f"✗ {text}" if row.other else text
 
 

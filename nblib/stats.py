@@ -57,7 +57,7 @@ def cluster_interval(
     resamples: int = 1000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval (95 %) of any statistic of rows that come in clusters.
+    """Percentile bootstrap interval (95 %) of any statistic of rows that come in clusters; NaN where no resample has one.
 
     Args:
         statistic: takes the columns of a resample, returns a number.
@@ -78,6 +78,8 @@ def cluster_interval(
     for _ in range(resamples):
         drawn = np.repeat(np.arange(n), np.bincount(rng.integers(groups, size=groups), minlength=groups)[codes])
         values.append(statistic(*(array[drawn] for array in arrays)))
+    if np.isnan(values).all():
+        return np.nan, np.nan
     # A resample of one constant has no correlation; with few clusters that happens and says nothing about the rest.
     low, high = np.nanquantile(values, [0.025, 0.975])
     return float(low), float(high)

@@ -365,7 +365,8 @@ def yields(came: pd.DataFrame) -> pd.DataFrame:
     """How many questions of each kind ended how, and how many anchors can be used.
 
     Returns:
-        kind (negation, hedging, anchor), reason ("usable" first, then by number), n, share (percent of the kind).
+        kind (negation, hedging, anchor), reason ("usable" first, also where there is none; then by number), n, asked (of how
+        many), share (percent).
     """
     reasons = came.assign(reason=came.reason.replace("", "usable"))
     usable = came[came.reason == ""].groupby("id").sentences.agg(list)
@@ -379,13 +380,13 @@ def yields(came: pd.DataFrame) -> pd.DataFrame:
     }
     rows = []
     for kind in KINDS:
-        counts = reasons.reason[reasons.kind == kind].value_counts()
+        counts = {"usable": 0, **reasons.reason[reasons.kind == kind].value_counts()}
         rows += [
             (kind, reason, n) for reason, n in sorted(counts.items(), key=lambda x: (x[0] != "usable", -x[1], x[0]))
         ]
     rows += [("anchor", reason, n) for reason, n in anchors.items() if n or reason == "usable"]
     table = pd.DataFrame(rows, columns=["kind", "reason", "n"])
-    return table.assign(share=100 * table.n / max(total, 1))
+    return table.assign(asked=total, share=100 * table.n / max(total, 1))
 
 
 def price(

@@ -98,6 +98,12 @@ def save(model: SentenceTransformer | CrossEncoder, folder: str | Path, card: st
         return in_place(draft, target, card, about)
 
 
+def recipe(encoder: str | Path) -> str:
+    """The recipe that notebook 04 trained an encoder by, from the sidecar of its folder; "" for any other encoder."""
+    sidecar = paths.resolve(f"{encoder}.json")
+    return json.loads(sidecar.read_text(encoding="utf-8")).get("recipe", "") if sidecar.is_file() else ""
+
+
 def save_adapter(model: SentenceTransformer, folder: str | Path, card: str, alpha: float = 1.0, **about: Any) -> Path:
     """Leave a trained LoRA alone, scaled by α: `SentenceTransformer(base).load_adapter(folder)` is `interpolate`'s blend.
 

@@ -18,7 +18,7 @@ from nblib.checkpoints import FinetuningError
 from nblib.language_models import Dtype, LanguageModel
 
 if TYPE_CHECKING:
-    from peft import PeftModel
+    from peft import PeftConfig, PeftModel
     from transformers import PreTrainedModel
 
 ADAPTER = "adapter_config.json"
@@ -105,15 +105,19 @@ def exact_logits(model: "PreTrainedModel | PeftModel") -> Iterator[None]:
 def fingerprint(language_model: LanguageModel) -> str:
     """SHA-256 of everything that shapes an answer: weights in their precision, the LoRA's too, and the tokenizer."""
     config = getattr(language_model.model, "peft_config", {})
-    settings = json.dumps(
-        {name: sorted((key, str(value)) for key, value in one.to_dict().items()) for name, one in config.items()}
-    )
+    settings = json.dumps({name: _settings(one) for name, one in config.items()})
     digest = hashlib.sha256(f"{settings}\n{language_model.tokenizer.chat_template}".encode())
     digest.update(language_model.tokenizer.backend_tokenizer.to_str().encode())
     for key, tensor in sorted(language_model.model.state_dict().items()):
         digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def _settings(config: "PeftConfig") -> list[tuple[str, str]]:
+    """An adapter's settings in an order that every process gives them: a set's is another in each."""
+    known = config.to_dict().items()
+    return sorted((key, str(sorted(value) if isinstance(value, set) else value)) for key, value in known)
 
 
 def model_card(name: str, settings: Mapping[str, Any], data: str, scored: pd.DataFrame, seconds: float) -> str:

@@ -1,6 +1,7 @@
 """The verdict on an encoder: one card with its negation-type profile, its benchmarks beside the nearest published systems, its
 general ability, and which cure helps where that was measured."""
 
+import math
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from IPython.display import HTML
 
-from nblib import negation_profile, published, scores, tasks
+from nblib import negation_profile, published, scores, tasks, tuned
 from nblib.models import Encoder
 from nblib.negation_adapter import NegationAdapter, adapt
 from nblib.negation_profile import HEDGES, NEGATIONS, weakest
@@ -18,6 +19,8 @@ STYLE = (
 )
 PROFILE = "NegationProfile"
 CHANCE = 50.0  # percent: which of two variants is nearer
+# Percent: the one of three; both questions with two documents each; one question with two documents
+GUESSED = {"SemAntoNeg": 100 / 3, "NevIR": 25.0, "ExcluIR": 50.0}
 
 
 def published_scores(task: str) -> pd.DataFrame:
@@ -45,7 +48,8 @@ def beside_published(scored: pd.DataFrame) -> pd.DataFrame:
         scored: `Scores.summary`.
 
     Returns:
-        benchmark, metric, ours, interval, n, nearest (as text), note (why the two may not be the same quantity), task.
+        benchmark, metric, ours, interval, chance (see `chance`), n, nearest (as text), note (why the two may not be the same
+        quantity), task.
     """
     rows = []
     for item in scored[scored["view"] == "test"].itertuples():
@@ -53,8 +57,17 @@ def beside_published(scored: pd.DataFrame) -> pd.DataFrame:
         said = ", ".join(f"{row.system} {row.value:g} ({row.paper})" for row in near.itertuples())
         note = tasks.get(item.task).reservation if item.official else "authored miniature"
         interval = f"{item.ci_low:.1f} – {item.ci_high:.1f}"
-        rows.append((item.benchmark, item.metric, item.value, interval, item.n, said, note, item.task))
-    return pd.DataFrame(rows, columns=["benchmark", "metric", "ours", "interval", "n", "nearest", "note", "task"])
+        rows.append(
+            (item.benchmark, item.metric, item.value, interval, chance(item.task), item.n, said, note, item.task)
+        )
+    columns = ["benchmark", "metric", "ours", "interval", "chance", "n", "nearest", "note", "task"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def chance(task: str) -> float:
+    """What guessing gets on a task (percent; of correlations 0); NaN where that can't be said."""
+    judged = tasks.get(task)
+    return 0.0 if judged.paper_metric == "spearman" else GUESSED.get(judged.printed[0][2], math.nan)
 
 
 def score_profile(encoder: Encoder, run_dir: str | Path) -> pd.DataFrame:
@@ -96,11 +109,31 @@ def effect(low: float, high: float) -> str:
     return "helps" if low > 0 else "harms" if high < 0 else "no clear change"
 
 
+def points(difference: float) -> str:
+    """A change in percentage points, with a second digit where the first would be 0 and it isn't 0."""
+    return f"{difference:+.1f}" if abs(difference) >= 0.05 or not difference else f"{difference:+.2f}"
+
+
+def familiar(encoder: str) -> str:
+    """What the profile of an encoder of notebook 04 has to be read with, as it was trained on such texts; "" for any other.
+
+    Args:
+        encoder: as notebook 07 is given it, where a folder names an encoder of notebook 04.
+    """
+    if tuned.recipe(encoder) in ("", "NevIR"):
+        return ""
+    return (
+        "The profile is of the kind this encoder was trained on (other anchors of the same authors); the benchmarks are the "
+        "harder test."
+    )
+
+
 def sentence(encoder: str, profiled: pd.DataFrame) -> str:
     """The profile in one sentence."""
     overall = profiled[profiled.negation == "all"].iloc[0]
     miss = weakest(profiled)
     by_type = profiled[profiled.negation != "all"].groupby("negation").correct.mean()
+    best = by_type.idxmax()
     tells = (
         "tells hedging from negation no better than a coin" if overall.correct_low <= CHANCE <= overall.correct_high
         else "puts the negation nearer more often than the hedge" if overall.correct_high < CHANCE
@@ -108,25 +141,26 @@ def sentence(encoder: str, profiled: pd.DataFrame) -> str:
     )  # fmt: skip
     return (
         f"{encoder} {tells}: in {overall.correct:.1f} % of the comparisons (95 % interval {overall.correct_low:.1f} – "
-        f"{overall.correct_high:.1f}; a coin: {CHANCE:.0f} %). It misses {miss} negation most ({by_type[miss]:.1f} %) and "
-        f"{by_type.idxmax()} negation least ({by_type.max():.1f} %)."
+        f"{overall.correct_high:.1f}; a coin: {CHANCE:.0f} %). It is right least often with {miss} negation "
+        f"({by_type[miss]:.1f} %) and most often with {best} negation ({by_type[best]:.1f} %)."
     )
 
 
-def card(encoder: str, profiled: pd.DataFrame, scored: pd.DataFrame, changes: pd.DataFrame) -> HTML:
+def card(encoder: str, profiled: pd.DataFrame, scored: pd.DataFrame, changes: pd.DataFrame, note: str = "") -> HTML:
     """The verdict as one card.
 
     Args:
         profiled: from `negation_profile.profile`.
         scored: `Scores.summary`.
         changes: from `measure_cures`, one row per task and cure; empty where no cure was measured.
+        note: what the profile has to be read with (`familiar`).
     """
     listed = beside_published(scored)
     general = listed.task.isin([*tasks.GENERAL["mini"], *tasks.GENERAL["official"]])
     parts = [
         f"<h3 style='margin-top:0'>Does {escape(encoder)} understand <em>not</em>?</h3>",
         f"<p>{escape(sentence(encoder, profiled))}</p>",
-        _profile(profiled),
+        _profile(profiled), f"<p>{escape(note)}</p>" if note else "",
         "<h4>Negation benchmarks</h4>", _list(listed[~general]),
         "<h4>General ability</h4>", _list(listed[general]),
         "<h4>Cures</h4>", _cures(changes),
@@ -160,7 +194,8 @@ def _list(listed: pd.DataFrame) -> str:
     if listed.empty:
         return "<p>Not measured in this run.</p>"
     items = [
-        f"<li><b>{escape(row.benchmark)}</b> {row.ours:.1f} ({escape(row.metric)}; {row.interval}; n = {row.n:,})"
+        f"<li><b>{escape(row.benchmark)}</b> {row.ours:.1f} ({escape(row.metric)}; {row.interval}; n = {row.n:,}"
+        + (f"; chance {row.chance:.1f})" if row.chance == row.chance else ")")
         + (f"; nearest published: {escape(row.nearest)}" if row.nearest else "")
         + (f"; <em>{escape(row.note)}</em>" if row.note and row.nearest else "")
         + "</li>"
@@ -179,8 +214,8 @@ def _cures(changes: pd.DataFrame) -> str:
             "<code>cures</code>; so for any encoder scored before in this run.</p>"
         )
     items = [
-        f"<li><b>{escape(row.encoder)}</b> on {escape(row.task)}: {row.before:.1f} → {row.after:.1f} ({row.difference:+.1f}; "
-        f"{row.low:+.1f} – {row.high:+.1f}): <b>{row.effect}</b></li>"
+        f"<li><b>{escape(row.encoder)}</b> on {escape(row.task)}: {row.before:.1f} → {row.after:.1f} ({points(row.difference)}; "
+        f"{points(row.low)} – {points(row.high)}): <b>{row.effect}</b></li>"
         for row in changes.itertuples()
     ]
     return f"<ul>{''.join(items)}</ul>"

@@ -67,4 +67,4 @@ def test_what_saves_memory_does_and_costs_time():
 
 def test_what_does_not_fit_is_said():
     table = llm_cost.estimate(llm_cost.llama_3_8b(), Settings("any"), 1000, 80, llm_cost.Gpu("small one", 8, 50))
-    assert table.set_index("item").how["memory"] == "does not fit a small one"
+    assert table.set_index("item").how["memory"] == "does not fit one small one"

@@ -47,6 +47,23 @@ def test_encoders_stand_side_by_side_and_passages_are_no_markup(knowing, tmp_pat
     assert shown.other[0].startswith("✗ &lt;script&gt;The Fallow")
 
 
+def test_an_excerpt_shows_the_words_in_which_a_pair_differs():
+    pair = corpora.load(search.CORPUS).set_index("id").loc[search.ASKED[0]]
+    assert search.excerpt(pair.doc1, pair.doc2).startswith(
+        "The Fallow fraud case … the morning. The jury believed the night porter,"
+    )
+    assert "The jury did not believe the night porter" in search.excerpt(pair.doc2, pair.doc1)
+    assert search.excerpt("one two three", "one 2 three") == "one two three"
+    assert search.excerpt("a b c", "") == "a b c"
+
+
+def test_all_pairs_can_be_told_apart_by_their_excerpts():
+    pairs = corpora.load(search.CORPUS)
+    assert not [
+        row.id for row in pairs.itertuples() if search.excerpt(row.doc1, row.doc2) == search.excerpt(row.doc2, row.doc1)
+    ]
+
+
 def test_a_search_that_was_not_made_says_what_makes_it(tmp_path):
     with pytest.raises(SearchError, match=r"No search at .*absent.search.csv. Notebook 07 makes it"):
         search.beside(tmp_path, ["absent"])

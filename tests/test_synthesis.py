@@ -331,14 +331,24 @@ def test_yields_count_every_question_by_its_reason(file):
         generate(server.base_url, file, 8)
         came = synthesis.results(anchors(10), to(server.base_url), file)
     assert [tuple(row) for row in synthesis.yields(came).itertuples(index=False)] == [
-        ("negation", "usable", 5, 50.0),
-        ("negation", "not answered", 2, 20.0),
-        ("negation", "refusal", 2, 20.0),
-        ("negation", "no labels", 1, 10.0),
-        ("hedging", "usable", 8, 80.0),
-        ("hedging", "not answered", 2, 20.0),
-        ("anchor", "usable", 5, 50.0),
-        ("anchor", "a question without a usable answer", 5, 50.0),
+        ("negation", "usable", 5, 10, 50.0),
+        ("negation", "not answered", 2, 10, 20.0),
+        ("negation", "refusal", 2, 10, 20.0),
+        ("negation", "no labels", 1, 10, 10.0),
+        ("hedging", "usable", 8, 10, 80.0),
+        ("hedging", "not answered", 2, 10, 20.0),
+        ("anchor", "usable", 5, 10, 50.0),
+        ("anchor", "a question without a usable answer", 5, 10, 50.0),
+    ]
+
+
+def test_a_model_without_a_usable_answer_is_in_the_yields_with_none(file):
+    with LLMServer(lambda call, _: chat("no")) as server:
+        generate(server.base_url, file, 3)
+        came = synthesis.results(anchors(3), to(server.base_url), file)
+    usable = synthesis.yields(came).query("reason == 'usable'")
+    assert [tuple(row) for row in usable.itertuples(index=False)] == [
+        (kind, "usable", 0, 3, 0.0) for kind in ("negation", "hedging", "anchor")
     ]
 
 

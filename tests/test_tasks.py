@@ -391,6 +391,15 @@ def test_comparing_correlations():
     assert change["before"] == pytest.approx(-100) and change["difference"] == pytest.approx(200)
 
 
+@pytest.mark.filterwarnings("error")
+def test_one_number_for_every_pair_correlates_with_nothing_and_without_a_warning():
+    truth = np.arange(9.0)
+    table = pd.DataFrame({"id": truth.astype(str), "cluster": range(9), "score": truth, "similarity": 1.0})
+    measured, change = scores.measure(table), scores.compare(table, table.assign(similarity=truth))
+    assert np.isnan([measured[key] for key in ("value", "ci_low", "ci_high")]).all() and measured["n"] == 9
+    assert np.isnan([change[key] for key in ("before", "difference", "low", "high")]).all() and change["after"] == 100
+
+
 def test_missing_predictions_name_the_command(tmp_path):
     with pytest.raises(scores.ScoreError, match="execution 07"):
         scores.load_predictions(tmp_path, "nobody", "NevIR")

@@ -66,10 +66,15 @@ def test_an_adapter_that_does_not_fit_is_refused(base, adapter, tmp_path):
         tuned_llm.load(str(base), adapter)
 
 
+def test_a_fingerprint_is_the_same_in_another_process():
+    """Settings hold sets, and a set of texts has another order in each process: only a sorted one can be compared."""
+    config = LoraConfig(target_modules={"v_proj", "q_proj", "k_proj"})
+    assert ("target_modules", "['k_proj', 'q_proj', 'v_proj']") in tuned_llm._settings(config)
+    assert not [text for _, text in tuned_llm._settings(config) if text.startswith(("{'", "set("))]
+
+
 def test_a_folder_without_an_adapter_is_refused(base, tmp_path):
-    with pytest.raises(
-        LoraError, match=r"No adapter at .*: it has no adapter_config\.json\. Make one: python -m nblib\.execution 05"
-    ):
+    with pytest.raises(LoraError, match=r"No adapter at .*: it has no adapter_config\.json\. Make one: python .* 05"):
         tuned_llm.load(str(base), tmp_path)
 
 

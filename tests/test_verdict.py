@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from encoders import tiny
 
-from nblib import scores, verdict
+from nblib import provenance, scores, tasks, verdict
 from nblib.negation_adapter import NegationAdapter
 from nblib.negation_profile import HEDGES, NEGATIONS
 
@@ -59,7 +59,37 @@ def test_a_reservation_is_said():
 )
 def test_the_sentence_follows_the_numbers(share, said):
     told = verdict.sentence("E", profile(share, lexical=share - 9, absolute=share + 9))
-    assert said in told and "misses lexical negation most" in told and "absolute negation least" in told
+    assert said in told
+    assert f"least often with lexical negation ({share - 9:.1f} %)" in told
+    assert f"most often with absolute negation ({share + 9:.1f} %)" in told
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [("SemAntoNegMini", 100 / 3), ("NevIRMini", 25), ("ExcluIRMini", 50), ("M3Mini", 0), ("TopicsMini", np.nan)],
+)
+def test_chance_is_that_of_the_task(task, expected):
+    assert verdict.chance(task) == pytest.approx(expected, nan_ok=True)
+    if expected > 0:
+        rows = tasks.get(task).rows("test")
+        guessed = (1 / (1 + rows.negatives.map(len))).groupby(rows.id).prod()
+        assert np.allclose(guessed, expected / 100)
+    card = verdict.card("E", profile(75), summary(task, 10.0, False), pd.DataFrame(columns=scores.CHANGES)).data
+    assert (f"chance {expected:.1f}" in card) == (expected == expected)
+
+
+def test_an_encoder_trained_on_such_texts_says_so(tmp_path):
+    for name, recipe in [("hedge", "both"), ("nevir", "NevIR")]:
+        provenance.write_sidecar(tmp_path / name, recipe=recipe)
+    note = verdict.familiar(str(tmp_path / "hedge"))
+    scored, nothing = summary("NevIRMini", 1.0, False), pd.DataFrame(columns=scores.CHANGES)
+    assert "trained on" in note and note in verdict.card("E", profile(75), scored, nothing, note).data
+    assert verdict.familiar(str(tmp_path / "nevir")) == verdict.familiar("all-MiniLM-L6-v2") == ""
+
+
+@pytest.mark.parametrize(("change", "said"), [(-0.04, "-0.04"), (0.0, "+0.0"), (0.26, "+0.3"), (-9.96, "-10.0")])
+def test_a_change_never_reads_as_none(change, said):
+    assert verdict.points(change) == said
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 A picture in an output is shown as the SVG that its cell saved (`plotting.save_figure`), with the data behind it; the name
 is read from the cell. Widgets leave their static form. What differs from run to run of the same code is left out, so that
-their pages are the same.
+their pages are the same; and so is stderr, whose bars and warnings are for who watches a run and not for who reads of it.
 """
 
 import re
@@ -20,7 +20,7 @@ from nblib.report.executed import SWEEP, Executed
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 DURATION = re.compile(
-    r"\d[\d,.]*(?= (?:s|ms|seconds|minutes|hours)\b| (?:texts|tokens|triples|prompts) a second| texts and )"
+    r"\d[\d,.]*(?= (?:s|ms|seconds|minutes|hours)\b| (?:texts|tokens|triples|pairs|prompts) a second| texts and )"
 )
 TITLE = re.compile(r'<text style="font-weight: 700;[^>]*>([^<]+)</text>')  # plotting.use_style: axes' titles are bold
 SIZE = re.compile(r'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"')
@@ -90,7 +90,8 @@ def _outputs(cell: NotebookNode, executed: Executed, section: str) -> Iterator[O
     for output in cell.outputs:
         data = output.get("data", {})
         if output.output_type == "stream":
-            yield Output("text", markup.terminal(_lasting(output.text)))
+            if output.name == "stdout":
+                yield Output("text", markup.terminal(_lasting(output.text)))
         elif output.output_type == "error":
             yield Output("error", markup.terminal(_lasting("\n".join(output.traceback))))
         elif "image/png" in data:
