@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from encoders import toy_triples
 
-from nblib import corpora, cross_training, dev, embeddings, models, nevir_training, rankers, scores, tasks, triples
+from nblib import corpora, cross_training, dev, embeddings, models, nevir_training, rankers, scores, triples
 from nblib.checkpoints import FinetuningError
 from nblib.nevir_training import ARCHITECTURES, COLUMNS
 from nblib.rankers import RankerError
@@ -79,16 +79,25 @@ def test_a_training_leaves_its_curve_and_nothing_else(architecture, toy, bases, 
 
 
 @pytest.mark.parametrize("architecture", list(ARCHITECTURES))
-def test_what_one_word_decides_is_learnt(architecture, toy, bases, toys, tmp_path, monkeypatch):
-    monkeypatch.setattr(corpora, "load", lambda name, split: toy_pairs(range(5, 15)))
-    rows = tasks.get("NevIRMini").rows("test")
-    monkeypatch.setattr(dev, "items", lambda data, seen: {"toys": (tasks.get("NevIRMini"), rows)})
-    settings = replace(toy, base=bases[architecture], epochs=12, learning_rate=5e-3)
-    curve = nevir_training.run(architecture, settings, tmp_path, "unread").query("set == 'toys'")
-    assert curve.value.iloc[-1] >= max(80, curve.value.iloc[0] + 30), curve.value.tolist()
+def test_what_is_called_right_is_ranked_above_what_is_called_wrong(architecture, toy, bases, tmp_path):
+    chosen, base = ARCHITECTURES[architecture], bases[architecture]
+    told = pd.DataFrame({"id": [f"p-{k}" for k in range(8)], "anchor": [f"how is door {k}" for k in range(8)],
+                         "hedge": "q1", "negation": "q1"})  # fmt: skip
+    colours = {"positive": "red", "negative": "green"}
+    margins = []
+    for sides in (colours, dict(zip(colours, reversed(colours.values()), strict=True))):
+        table = told.assign(**{side: told.anchor + f" it is {colour}" for side, colour in sides.items()})
+        ranker = chosen.load(base)
+        chosen.fit(ranker.model, replace(toy, base=base, learning_rate=3e-3, epochs=16), table, tmp_path, [])
+        ranker.model.eval()
+        red, green = ranker.score(["how is the house"] * 2, ["it is red", "it is green"])
+        margins.append(red - green)
+    assert margins[0] > margins[1]
 
 
-def test_the_same_seed_gives_the_same_curve_and_another_another(toy, bases, toys, tmp_path):
+def test_the_same_seed_gives_the_same_curve_and_another_another(toy, bases, toys, tmp_path, monkeypatch):
+    monkeypatch.setitem(dev.SETS, "nevir", {"STSB mini dev": TOY_SETS["STSB mini dev"]})  # enough, and soon done
+
     def curve(seed, folder):
         settings = replace(toy, base=bases["multi-vector"], epochs=1, seed=seed)
         return nevir_training.run("multi-vector", settings, tmp_path / folder, "unread")
