@@ -53,19 +53,20 @@ class Architecture:
         base: where to start from: a name or folder, `{run_dir}` in it is the run's.
         load: gives the ranker of that name; its `model` is trained.
         fit: trains a model in place, with a callback after each epoch.
+        graded: whether its score says how similar two texts are, so that STS can be asked of it.
     """
 
     base: str
     load: Callable[[str], Ranker]
     fit: Callable[[nn.Module, Settings, pd.DataFrame, Path, Sequence[TrainerCallback]], object]
+    graded: bool = False
 
 
 def load_cross_encoder(base: str) -> Cross:
     """A cross-encoder that gives one score.
 
     Raises:
-        FinetuningError: there is none.
-        RankerError: it can't be loaded.
+        FinetuningError, RankerError: there is none, or it can't be loaded.
     """
     if base not in rankers.registry() and not paths.resolve(base).is_dir():
         raise FinetuningError(
@@ -80,8 +81,7 @@ def load_cross_encoder(base: str) -> Cross:
 
 
 def load_multi_vector(base: str) -> LateInteraction:
-    """MaxSim over an encoder's token vectors, by the mean over the query's tokens: so scores of different queries compare, as
-    STS wants it. No query's ranking depends on that."""
+    """MaxSim over an encoder's token vectors, its mean over the query's tokens: STS compares the scores of different queries."""
     ranker = rankers.token_maxsim(models.load(base))
     ranker.model.similarity_fn_name = "meanmaxsim"
     return ranker
@@ -109,7 +109,7 @@ def fit_multi_vector(
 
 ARCHITECTURES = {
     "cross-encoder": Architecture("{run_dir}/encoders/cross-triples", load_cross_encoder, fit_cross_encoder),
-    "multi-vector": Architecture("all-MiniLM-L6-v2", load_multi_vector, fit_multi_vector),
+    "multi-vector": Architecture("all-MiniLM-L6-v2", load_multi_vector, fit_multi_vector, graded=True),
 }
 
 
@@ -153,15 +153,16 @@ def run(architecture: str, settings: Settings, run_dir: str | Path, anchors_file
     """
     name, chosen, started = f"nevir-{architecture}", ARCHITECTURES[architecture], time.perf_counter()
     apart = triples.load_anchors(anchors_file)
-    train_set = triples.training_set(apart, "NevIR")
-    items, anchors = dev.items("nevir", set(train_set.id)), apart[apart.split == "dev"]
+    train_set, anchors = triples.training_set(apart, "NevIR"), apart[apart.split == "dev"]
+    items = dev.items("nevir", set(train_set.id)).items()
+    asked = {part: entry for part, entry in items if chosen.graded or isinstance(entry[0], PairwiseTask)}
     ranker, measured = chosen.load(settings.base), []
     start = copy.deepcopy(ranker.model)
 
     def watch(model: nn.Module, epoch: int) -> None:
         watched = copy.copy(ranker)
         watched.model = model
-        measured.append(measure(watched, items, anchors).assign(architecture=architecture, epoch=epoch))
+        measured.append(measure(watched, asked, anchors).assign(architecture=architecture, epoch=epoch))
 
     watch(start, 0)
     scratch = paths.writable_folder(Path(run_dir, "checkpoints", name))
@@ -181,15 +182,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m nblib.nevir_training", description=__doc__.splitlines()[0])
     parser.add_argument("architecture", choices=list(ARCHITECTURES))
     parser.add_argument("--base", help="what to start from (default: cross-triples of the run, or all-MiniLM-L6-v2)")
-    parser.add_argument("--anchors", help="what notebook 03 has left (default: triples/anchors.parquet of the run)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--run-dir", default="runs/lab")
     given = parser.parse_args(arguments)
     base = given.base or ARCHITECTURES[given.architecture].base.format(run_dir=given.run_dir)
-    anchors_file = given.anchors or Path(given.run_dir, "triples", "anchors.parquet")
     settings = Settings(base, learning_rate=LEARNING_RATE, epochs=EPOCHS, seed=given.seed)
     try:
-        run(given.architecture, settings, given.run_dir, anchors_file)
+        run(given.architecture, settings, given.run_dir, Path(given.run_dir, "triples", "anchors.parquet"))
     except (
         FinetuningError, RankerError, models.ModelError, corpora.CorpusError, triples.TripleError, FileNotFoundError,
         PermissionError,
