@@ -90,9 +90,10 @@ def test_what_is_called_right_is_ranked_above_what_is_called_wrong(architecture,
         ranker = chosen.load(base)
         chosen.fit(ranker.model, replace(toy, base=base, learning_rate=3e-3, epochs=16), table, tmp_path, [])
         ranker.model.eval()
-        red, green = ranker.score(["how is the house"] * 2, ["it is red", "it is green"])
+        asked = "how is door 9"
+        red, green = ranker.score([asked] * 2, [f"{asked} it is {colour}" for colour in ("red", "green")])
         margins.append(red - green)
-    assert margins[0] > margins[1]
+    assert margins[0] > 0 > margins[1]
 
 
 def test_the_same_seed_gives_the_same_curve_and_another_another(toy, bases, toys, tmp_path, monkeypatch):
