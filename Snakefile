@@ -28,6 +28,7 @@ RANKERS = [name.replace(":", "-") for name in config["rankers"]]  # what ranks w
 FAMILY = config.get("families", {"kinds": [], "seeds": []})  # Vahtola's families, trained from one base
 FAMILIES = {f"family-{kind.lower()}-s{seed}": (kind, seed) for kind in FAMILY["kinds"] for seed in FAMILY["seeds"]}
 CROSS = config.get("cross_encoders", [])
+NEVIR = config.get("nevir_architectures", [])  # fine-tuned on NevIR's training pairs, beside notebook 04's bi-encoder
 WATCHED = next((name for name, settings in TRAININGS.items() if settings.get("recipe") == "NevIR" and settings.get("watch", True)), None)
 COMPARED = [
     "size", "parts", "diversity", "frontier", "record", "words", "architectures", "preference", "maxsim", "families", "deploy",
@@ -48,6 +49,7 @@ wildcard_constraints:
     ranker="|".join(map(re.escape, RANKERS)),
     family="|".join(map(re.escape, FAMILIES)) or "none",
     cross="|".join(CROSS) or "none",
+    architecture="|".join(NEVIR) or "none",
     lora="|".join(map(re.escape, LORAS)) or "none",
     llm="|".join(map(re.escape, {**LLMS, **LORAS})) or "none",
 
@@ -348,6 +350,22 @@ rule cross_ranking:
         "{sys.executable} -m nblib.ranking {RUN}/encoders/cross-{wildcards.cross} --scale {SCALE} --suite sample --run-dir {RUN}"
 
 
+rule nevir_training:
+    input:
+        ["nblib/nevir_training.py", *module_files("nblib/nevir_training.py")],
+        f"{RUN}/triples/anchors.parquet",
+        shipped("nevir_mini"),
+        lambda wildcards: f"{RUN}/encoders/cross-triples.json" if wildcards.architecture == "cross-encoder" else [],
+    params:
+        entries=lambda wildcards: registered("nevir", "nevir_mini", "stsb", "all-MiniLM-L6-v2"),
+    output:
+        multiext(f"{RUN}/scores/nevir-{{architecture}}/epochs.csv", "", ".json"),
+    resources:
+        gpu=GPU,
+    shell:
+        "{sys.executable} -m nblib.nevir_training {wildcards.architecture} --run-dir {RUN}"
+
+
 rule encoder_comparison:
     input:
         notebook("08_encoder_comparison"),
@@ -355,10 +373,11 @@ rule encoder_comparison:
         expand(rules.ranking.output, ranker=RANKERS),
         expand(rules.family.output, family=FAMILIES),
         expand(rules.cross_ranking.output, cross=CROSS),
+        expand(rules.nevir_training.output, architecture=NEVIR),
         shipped("nevir_mini", "semantoneg_mini", "paraphrases_mini", "paraphrases_mini_sets"),
     params:
         json=lambda wildcards: parameters(
-            rankers=RANKERS, watched=WATCHED or "none", families_trained=list(FAMILIES), cross_encoders=[f"cross-{name}" for name in CROSS],
+            rankers=RANKERS, watched=WATCHED or "none", fine_tuned=NEVIR, families_trained=list(FAMILIES), cross_encoders=[f"cross-{name}" for name in CROSS],
             base=config["sweep"]["common"]["base"], suite=config["sweep"]["common"]["score"], sweep_dir=f"{RUN}/sweep",
             trainings=[tuned for tuned, training in TUNED.items() if home(training) != RUN],
             singles=[*SCORED, *(tuned for tuned, training in TUNED.items() if home(training) == RUN)],

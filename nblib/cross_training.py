@@ -17,6 +17,7 @@ import torch
 from datasets import Dataset
 from sentence_transformers.cross_encoder import CrossEncoder, CrossEncoderTrainer, CrossEncoderTrainingArguments
 from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss, CrossEntropyLoss
+from transformers import TrainerCallback
 
 from nblib import anchors, checkpoints, corpora, finetuning, models, pairs, paths, triples, tuned
 from nblib.finetuning import Settings
@@ -43,7 +44,11 @@ def judgements(source: str, anchors_file: str | Path) -> pd.DataFrame:
         return pairs.snli().rename(columns={"premise": "query", "hypothesis": "document"})[
             ["query", "document", "label"]
         ]
-    table = triples.training_set(triples.load_anchors(anchors_file), "both")
+    return labelled(triples.training_set(triples.load_anchors(anchors_file), "both"))
+
+
+def labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """Triples as pairs with what to say of them (see `judgements`): 1.0 of anchor and positive, 0.0 of anchor and negative."""
     sides = [
         table[["anchor", side]].set_axis(["query", "document"], axis=1).assign(label=label)
         for side, label in [("positive", 1.0), ("negative", 0.0)]
@@ -68,12 +73,24 @@ def train(settings: Settings, table: pd.DataFrame, scratch: str | Path) -> Cross
     model = CrossEncoder(source, num_labels=len(CLASSES) if classes else 1, revision=encoder.spec.revision)
     if classes:
         model.config.id2label, model.config.label2id = CLASSES, {label: place for place, label in CLASSES.items()}
+    return fit(model, settings, table, scratch)
+
+
+def fit(
+    model: CrossEncoder,
+    settings: Settings,
+    table: pd.DataFrame,
+    scratch: str | Path,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> CrossEncoder:
+    """A cross-encoder trained further, in place; all else as `train`."""
     arguments = CrossEncoderTrainingArguments(
         **finetuning.schedule(settings, paths.writable_folder(scratch)), save_strategy="no"
     )
     trainer = CrossEncoderTrainer(
         model=model, args=arguments, train_dataset=Dataset.from_pandas(table, preserve_index=False),
-        loss=CrossEntropyLoss(model) if classes else BinaryCrossEntropyLoss(model),
+        loss=BinaryCrossEntropyLoss(model) if model.num_labels == 1 else CrossEntropyLoss(model),
+        callbacks=list(callbacks),
     )  # fmt: skip
     trainer.train()
     return trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False).eval()  # out of autocast: float32 again

@@ -5,6 +5,7 @@ miniatures and the dev anchors; for fine-tuning on NevIR (twenty epochs, each lo
 miniatures are the test sets: STS mini's dev split and the dev anchors.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,25 @@ SETS = {
     },
 }
 ANCHORS = "dev anchors"
+Items = dict[str, tuple[PairwiseTask | SimilarityTask, pd.DataFrame]]
+
+
+def items(data: str, seen: Collection[str]) -> Items:
+    """The dev items by set: the task, and those rows of it that are measured; the same every time.
+
+    Args:
+        data: which of `SETS`.
+        seen: ids that were trained on and are left out.
+    """
+    chosen = {}
+    for name, (task_name, split, most) in SETS[data].items():
+        task = tasks.get(task_name)
+        rows = task.rows(split)
+        rows = rows[~rows.id.isin(seen)].reset_index(drop=True)
+        if most and len(rows) > most:
+            rows = rows.sample(most, random_state=0).reset_index(drop=True)
+        chosen[name] = task, rows
+    return chosen
 
 
 class Watch:
@@ -65,14 +85,9 @@ class Watch:
         own = model is self.base.model  # whose embeddings are worth keeping
         encoder = self.base if own else replace(self.base, model=model, fingerprint="", passing=True)
         rows = []
-        for name, (task_name, split, most) in SETS[self.data].items():
-            task = tasks.get(task_name)
-            items = task.rows(split)
-            items = items[~items.id.isin(self.seen)].reset_index(drop=True)
-            if most and len(items) > most:
-                items = items.sample(most, random_state=0).reset_index(drop=True)
+        for name, (task, chosen) in items(self.data, self.seen).items():
             judge = _pairwise if isinstance(task, PairwiseTask) else _correlation
-            rows += [(name + what, kind, 100 * value, n) for what, kind, value, n in judge(encoder, task, items)]
+            rows += [(name + what, kind, 100 * value, n) for what, kind, value, n in judge(encoder, task, chosen)]
         judged = negation_profile.predictions(self.anchors, encoder)
         rows.append((ANCHORS, "negation", 100 * judged.correct.mean(), len(judged)))
         return pd.DataFrame(rows, columns=["set", "kind", "value", "n"])

@@ -16,6 +16,7 @@ import torch
 from datasets import Dataset, DatasetDict
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.sampler import DefaultBatchSampler
+from torch import nn
 from transformers import TrainerCallback
 
 from nblib import checkpoints, models, paths, provenance
@@ -200,7 +201,7 @@ def fit(
         **schedule(settings, folder), batch_sampler=AnchorBatches, multi_dataset_batch_sampler="proportional",
         save_strategy="steps", save_steps=checkpoint_steps, save_total_limit=1,
     )  # fmt: skip
-    watch = [_AfterEpoch(base, model, evaluate)] if evaluate else []
+    watch = [AfterEpoch(base, model, evaluate)] if evaluate else []
     trainer = SentenceTransformerTrainer(
         model=model,
         args=arguments,
@@ -239,10 +240,15 @@ def _count(part: Dataset, side: str) -> int:
     return sum(column.startswith(side) for column in part.column_names)
 
 
-class _AfterEpoch(TrainerCallback):
-    """Calls `evaluate` with a float32 copy: the model itself is wrapped in autocast, and looking must not change it."""
+class AfterEpoch(TrainerCallback):
+    """Calls `evaluate` with a float32 copy: the model itself is wrapped in autocast, and looking must not change it.
 
-    def __init__(self, base: SentenceTransformer, model: SentenceTransformer, evaluate: Callable) -> None:
+    Args:
+        base: what `model` is trained from, untouched; of any architecture.
+        evaluate: takes the copy and the number of the epoch that has ended.
+    """
+
+    def __init__(self, base: nn.Module, model: nn.Module, evaluate: Callable) -> None:
         self.base, self.model, self.evaluate = base, model, evaluate
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

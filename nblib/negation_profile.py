@@ -16,6 +16,7 @@ from nblib.models import Encoder
 
 NEGATIONS = ("verbal", "absolute", "affixal", "lexical")
 HEDGES = ("word", "phrase")
+VARIANTS = (*NEGATIONS, *HEDGES)
 HELD_OUT = paths.DATA / "heldout_anchors.txt"
 
 
@@ -53,17 +54,26 @@ def predictions(anchors: pd.DataFrame, encoder: Encoder) -> pd.DataFrame:
         id, cluster (the anchor's id), negation, hedge, to_hedged, to_negated (similarities with the anchor), margin (their
         difference), correct (the hedged variant is strictly nearer); eight rows an anchor.
     """
-    columns = ("anchor", *NEGATIONS, *HEDGES)
+    columns = ("anchor", *VARIANTS)
     stacked = embeddings.encode(encoder, [text for column in columns for text in anchors[column]])
     vectors = dict(zip(columns, np.split(stacked, len(columns)), strict=True))
-    nearness = {
-        column: embeddings.similarity(vectors["anchor"], vectors[column], encoder.spec.similarity)
-        for column in (*NEGATIONS, *HEDGES)
-    }
+    nearness = [
+        embeddings.similarity(vectors["anchor"], vectors[column], encoder.spec.similarity) for column in VARIANTS
+    ]
+    return settle(anchors, np.concatenate(nearness))
+
+
+def settle(anchors: pd.DataFrame, nearness: np.ndarray) -> pd.DataFrame:
+    """Predictions from similarities, or any other scores.
+
+    Args:
+        nearness: how near each variant is to its anchor, variant by variant in the order of `VARIANTS`, [6 n].
+    """
+    near = dict(zip(VARIANTS, np.split(nearness, len(VARIANTS)), strict=True))
     rows = [
         pd.DataFrame({
             "id": anchors.id + f"/{negation}/{hedge}", "cluster": anchors.id, "negation": negation, "hedge": hedge,
-            "to_hedged": nearness[hedge], "to_negated": nearness[negation],
+            "to_hedged": near[hedge], "to_negated": near[negation],
         })
         for negation in NEGATIONS
         for hedge in HEDGES

@@ -152,6 +152,30 @@ def claim(run_dir: str | Path, names: Sequence[str], base: str, task: str = "Sem
     return pd.DataFrame(rows, columns=columns)
 
 
+def epochs(run_dir: str | Path, watched: str, architectures: Sequence[str]) -> pd.DataFrame:
+    """Weller's Figures 5, 8 and 11: dev scores before fine-tuning on NevIR and after each epoch (percent, or × 100).
+
+    Args:
+        watched: the training of a bi-encoder that notebook 04 has watched.
+        architectures: others that `nblib.nevir_training` has trained.
+
+    Returns:
+        architecture, epoch, set, value, n.
+
+    Raises:
+        ScoreError: one of them has left nothing.
+    """
+    left = {"bi-encoder": paths.resolve(run_dir) / "figures" / f"fig_04_training_{watched}.csv"}
+    left |= {name: scores.folder_of(run_dir, f"nevir-{name}") / "epochs.csv" for name in architectures}
+    for name, file in left.items():
+        if not file.is_file():
+            how = f"python -m nblib.nevir_training {name}" if name in architectures else f"notebook 04 as {watched}"
+            raise scores.ScoreError(f"No epochs of a {name} at {file}. Train it: {how}, with run_dir {run_dir}.")
+    tables = [pd.read_csv(file).assign(architecture=name) for name, file in left.items()]
+    table = pd.concat(tables, ignore_index=True).dropna(subset="n")  # the training loss has no n
+    return table[["architecture", "epoch", "set", "value", "n"]].reset_index(drop=True)
+
+
 def costs(run_dir: str | Path, names: Sequence[str], task: str) -> pd.DataFrame:
     """What a system costs beside what it understands: system, kind, value (percent on the task), milliseconds (a text
     encoded, or a query ranked with one passage, on the machine and in the company it ran in); systems without either left out.

@@ -53,8 +53,8 @@ def _blocks(model: SentenceTransformer) -> Iterator[tuple[str, nn.Module]]:
     return ((name, layer) for name, layer in model[0].auto_model.named_modules() if "pooler" not in name)
 
 
-def interpolate(base: SentenceTransformer, tuned: SentenceTransformer, alpha: float) -> SentenceTransformer:
-    """The encoder α of the way from the base to the tuned weights (α = 0 the base, 1 the tuned one, LoRA merged).
+def interpolate(base: nn.Module, tuned: nn.Module, alpha: float) -> nn.Module:
+    """The encoder, or any other model, α of the way from the base to the tuned weights (0: the base, 1: tuned, LoRA merged).
 
     Part of the way keeps much of what was learnt and forgets less of what was known (Wortsman et al. 2022).
 
@@ -74,7 +74,7 @@ def interpolate(base: SentenceTransformer, tuned: SentenceTransformer, alpha: fl
     return blend.eval()
 
 
-def _merged(model: SentenceTransformer) -> dict[str, Tensor]:
+def _merged(model: nn.Module) -> dict[str, Tensor]:
     """A model's weights under the names they have without LoRA, with the LoRA's change added."""
     from peft.tuners.lora import LoraLayer
 

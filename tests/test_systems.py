@@ -74,6 +74,28 @@ def test_items_are_matched_by_id_not_by_place():
     assert table.loc[0, ["only_first", "only_second"]].tolist() == [0, 0]
 
 
+def test_epochs_of_every_architecture_stand_in_one_table(tmp_path):
+    left = {"figures/fig_04_training_bi.csv": "kind", "scores/nevir-multi-vector/epochs.csv": "metric"}
+    for place, (file, column) in enumerate(left.items()):
+        rows = pd.DataFrame(
+            {"epoch": [0, 1], "set": "NevIR mini", column: "x", "value": [10.0 + place, 20.0], "n": 100}
+        )
+        loss = pd.DataFrame({"epoch": [0.5], "set": ["training loss"], column: ["loss"], "value": [1.0]})
+        with paths.write_atomically(tmp_path / file) as draft:
+            pd.concat([rows, loss] if column == "kind" else [rows]).to_csv(draft, index=False)
+    table = systems.epochs(tmp_path, "bi", ["multi-vector"])
+    assert list(table.columns) == ["architecture", "epoch", "set", "value", "n"]
+    assert table.architecture.tolist() == ["bi-encoder"] * 2 + ["multi-vector"] * 2
+    assert table.value.tolist() == [10, 20, 11, 20], "and no training loss"
+    assert systems.epochs(tmp_path, "bi", []).architecture.unique().tolist() == ["bi-encoder"]
+    with pytest.raises(
+        scores.ScoreError, match=r"No epochs of a cross-encoder at .*nblib.nevir_training cross-encoder"
+    ):
+        systems.epochs(tmp_path, "bi", ["cross-encoder"])
+    with pytest.raises(scores.ScoreError, match=r"No epochs of a bi-encoder at .*notebook 04 as absent"):
+        systems.epochs(tmp_path, "absent", [])
+
+
 def test_costs_are_milliseconds_a_text(run):
     table = systems.costs(run, ["TF-IDF", "good-encoder"], "NevIRMini").set_index("system")
     assert table.milliseconds.to_dict() == {"TF-IDF": 5.0, "good-encoder": 20.0}
