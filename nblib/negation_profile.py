@@ -96,7 +96,7 @@ def profile(judged: pd.DataFrame) -> pd.DataFrame:
     for negation in (*NEGATIONS, "all"):
         for hedge in HEDGES if negation != "all" else ("all",):
             part = judged if negation == "all" else judged[(judged.negation == negation) & (judged.hedge == hedge)]
-            share = [100 * bound for bound in stats.cluster_bootstrap(part.correct, part.cluster)]
+            share = [100 * bound for bound in stats.share_interval(part.correct, part.cluster)]
             margin = stats.cluster_bootstrap(part.margin, part.cluster)
             rows.append((negation, hedge, len(part), 100 * part.correct.mean(), *share, part.margin.mean(), *margin))
     columns = [

@@ -90,7 +90,7 @@ def preferences(predictions: pd.DataFrame) -> pd.DataFrame:
     found, rows = preference(predictions), []
     for kind in PREFERENCES:
         is_so = found == kind
-        low, high = stats.cluster_bootstrap(is_so, predictions.cluster)
+        low, high = stats.share_interval(is_so, predictions.cluster)
         rows.append((kind, 100 * is_so.mean(), 100 * low, 100 * high, int(is_so.sum())))
     return pd.DataFrame(rows, columns=["preference", "share", "low", "high", "n"])
 
@@ -107,7 +107,7 @@ def by_edit(predictions: pd.DataFrame) -> pd.DataFrame:
     kinds = edits(predictions.id)
     rows = []
     for edit, part in predictions.groupby(kinds, sort=False):
-        low, high = stats.cluster_bootstrap(part.correct, part.cluster)
+        low, high = stats.share_interval(part.correct, part.cluster)
         rows.append((edit, 100 * part.correct.mean(), 100 * low, 100 * high, len(part)))
     return pd.DataFrame(rows, columns=["edit", "value", "low", "high", "n"]).sort_values("edit", ignore_index=True)
 

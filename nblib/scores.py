@@ -150,7 +150,7 @@ def measure(table: pd.DataFrame) -> dict[str, float]:
         low, high = stats.cluster_interval(spearman, *columns, clusters=table.cluster)
     else:
         value = float(table.correct.mean())
-        low, high = stats.cluster_bootstrap(table.correct, table.cluster)
+        low, high = stats.share_interval(table.correct, table.cluster)
     return {
         "value": 100 * value, "ci_low": 100 * low, "ci_high": 100 * high, "n": len(table),
         "clusters": table.cluster.nunique(),

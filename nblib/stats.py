@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binomtest
 
 
 def cluster_bootstrap(
@@ -37,6 +38,20 @@ def cluster_bootstrap(
     draws = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=resamples)
     means = (draws @ sums) / (draws @ sizes)
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def share_interval(correct: Sequence[bool], clusters: Sequence | None = None) -> tuple[float, float]:
+    """95 % interval of a share: `cluster_bootstrap`'s; where all items are right, or all wrong, and a bootstrap has no width,
+    Wilson's, with the number of clusters for n.
+
+    Raises:
+        ValueError: there are no items.
+    """
+    low, high = cluster_bootstrap(correct, clusters)
+    if low == high:
+        n = len(correct) if clusters is None else pd.Series(clusters).nunique()
+        low, high = binomtest(round(low * n), n).proportion_ci(method="wilson")
     return float(low), float(high)
 
 

@@ -41,7 +41,7 @@ def accuracies(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     rows = []
     for name, table in judged.items():
-        low, high = stats.cluster_bootstrap(table.correct, table.cluster)
+        low, high = stats.share_interval(table.correct, table.cluster)
         rows.append((name, 100 * table.correct.mean(), 100 * low, 100 * high, len(table)))
     return pd.DataFrame(rows, columns=["system", "value", "low", "high", "n"])
 

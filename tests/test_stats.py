@@ -113,3 +113,11 @@ def test_two_equal_systems_do_not_differ_and_do_not_disturb_the_others():
 def test_a_comparison_needs_two_systems_and_two_repetitions(shape):
     with pytest.raises(ValueError, match=f"got {shape[1]} and {shape[0]}"):
         stats.wilcoxon_holm(pd.DataFrame(np.zeros(shape)))
+
+
+def test_all_right_or_all_wrong_still_has_an_interval():
+    assert stats.share_interval([0] * 20) == pytest.approx((0, 0.161), abs=0.001)
+    assert stats.share_interval([1] * 20) == pytest.approx((0.839, 1), abs=0.001)
+    assert stats.share_interval([1] * 20, [0] * 10 + [1] * 10)[0] == pytest.approx(0.342, abs=0.001)  # two clusters
+    values = [0, 1] * 30
+    assert stats.share_interval(values) == stats.cluster_bootstrap(values)
