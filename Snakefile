@@ -2,6 +2,7 @@
 #   snakemake --configfile config/quick.yaml --cores 2
 # Each notebook runs in a process of its own through the strict papermill entry. A rule's inputs are the notebook, the nblib
 # modules it reaches and the files it reads; its parameters, and the registry entries behind them, are compared as well.
+# `priority: 1` is on the longest chain, triples → LoRA → its benchmarks: begun last, it would end alone on one core.
 
 import json
 import re
@@ -172,6 +173,7 @@ rule triples:
     params:
         json=lambda wildcards: parameters("triples"),
         entries=lambda wildcards: registered("hedgetriple", *read_by_07(BENCHMARKS)),
+    priority: 1
     output:
         multiext(f"{RUN}/triples/anchors.parquet", "", ".json"),
         directory(f"{RUN}/triples/hedgetriple"),
@@ -415,6 +417,7 @@ rule llm_lora:
             **{key: value for key, value in LORAS[wildcards.lora].items() if key != "system"},
         ),
         entries=lambda wildcards: registered(LORAS[wildcards.lora]["base"]),
+    priority: 1
     output:
         lora_outputs("{lora}"),
     log:
@@ -465,6 +468,7 @@ rule llm_benchmarks:
     params:
         json=lambda wildcards: parameters("llm_benchmarks", **asked(wildcards.llm)),
         entries=lambda wildcards: registered(*read_by_09(), asked(wildcards.llm)["base"]),
+    priority: 1
     output:
         llm_outputs("{llm}"),
     log:
