@@ -1,11 +1,13 @@
 """Recording: a run that contradicts the published text stays out; whatever is recorded is equal to the run."""
 
 import math
+import re
+from html import unescape
 
 import pytest
 import yaml
 
-from nblib import paths, record, results
+from nblib import contamination, corpora, paths, record, results
 from nblib.record import Claim, RecordError
 
 CLAIMED = {
@@ -170,3 +172,21 @@ def test_the_claims_file_names_known_columns_scales_and_exhibits():
         assert claim.tolerance >= 0
         assert isinstance(claim.value, int | float)
     assert sum(len(record.claims(scale)) for scale in scales) == len(declared)
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Every page of the report of record as its runs of eight words, those of Cao's printed example (an STSB pair) aside."""
+    printed = contamination.ngrams(contamination.words("Polar bear study may boost fight against obesity"), 8)
+    found = sorted((paths.FIGURES / "official" / "report").glob("*.html"))
+    assert len(found) > 10
+    texts = {page.name: unescape(re.sub("<[^>]+>", " ", page.read_text(encoding="utf-8"))) for page in found}
+    return {name: contamination.ngrams(contamination.words(text), 8) - printed for name, text in texts.items()}
+
+
+@pytest.mark.official
+@pytest.mark.parametrize("benchmark", [name for name, entry in corpora.registry().items() if entry.official])
+def test_the_report_of_record_quotes_no_official_text(pages, benchmark):
+    texts = contamination.fields(benchmark).text.map(contamination.words)
+    quoted = {run for text in texts for run in contamination.ngrams(text, 8)}
+    assert {name: runs & quoted for name, runs in pages.items() if runs & quoted} == {}
