@@ -200,6 +200,7 @@ def coverage(board: pd.DataFrame) -> pd.DataFrame:
     table["status"] = "partial"
     table.loc[table.reproduced == total, "status"] = "reproduced"
     table.loc[(table.not_run == total) & (table.beyond == 0), "status"] = "not run"
-    scales = "official, then SCALE=paper" if "quick" in set(board.scale) else "paper"
-    table["command"] = ["" if status == "reproduced" else f"make study SCALE={scales}" for status in table.status]
+    scales = ["official", "paper"] if "quick" in set(board.scale) else ["paper"]
+    command = "; ".join(f"make study SCALE={scale}" for scale in scales)
+    table["command"] = ["" if status == "reproduced" else command for status in table.status]
     return table

@@ -49,7 +49,7 @@ def share_interval(correct: Sequence[bool], clusters: Sequence | None = None) ->
         ValueError: there are no items.
     """
     low, high = cluster_bootstrap(correct, clusters)
-    if low == high:
+    if low == high and low in (0, 1):
         n = len(correct) if clusters is None else pd.Series(clusters).nunique()
         low, high = binomtest(round(low * n), n).proportion_ci(method="wilson")
     return float(low), float(high)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib import paths, published, rankers, results, scores, stats
+from nblib import paths, published, rankers, results, scores
 
 # Weller's Table 2 names its kinds in the plural
 KINDS = {
@@ -39,11 +39,9 @@ def accuracies(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Args:
         judged: from `left_by`, of a pairwise task.
     """
-    rows = []
-    for name, table in judged.items():
-        low, high = stats.share_interval(table.correct, table.cluster)
-        rows.append((name, 100 * table.correct.mean(), 100 * low, 100 * high, len(table)))
-    return pd.DataFrame(rows, columns=["system", "value", "low", "high", "n"])
+    columns = {"system": "system", "value": "value", "ci_low": "low", "ci_high": "high", "n": "n"}
+    measured = [{"system": name, **scores.measure(table)} for name, table in judged.items()]
+    return pd.DataFrame(measured, columns=list(columns)).rename(columns=columns)
 
 
 def architectures(measured: pd.DataFrame) -> pd.DataFrame:
