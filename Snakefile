@@ -29,7 +29,7 @@ RANKERS = [name.replace(":", "-") for name in config["rankers"]]  # what ranks w
 FAMILY = config.get("families", {"kinds": [], "seeds": []})  # Vahtola's families, trained from one base
 FAMILIES = {f"family-{kind.lower()}-s{seed}": (kind, seed) for kind in FAMILY["kinds"] for seed in FAMILY["seeds"]}
 CROSS = config.get("cross_encoders", [])
-NEVIR = config.get("nevir_architectures", [])  # fine-tuned on NevIR's training pairs, beside notebook 04's bi-encoder
+NEVIR = config.get("nevir_trainings", {})  # other architectures on NevIR's training pairs: name → how it is trained
 WATCHED = next((name for name, settings in TRAININGS.items() if settings.get("recipe") == "NevIR" and settings.get("watch", True)), None)
 COMPARED = [
     "size", "parts", "diversity", "frontier", "record", "words", "architectures", "preference", "maxsim", "families", "deploy",
@@ -50,7 +50,7 @@ wildcard_constraints:
     ranker="|".join(map(re.escape, RANKERS)),
     family="|".join(map(re.escape, FAMILIES)) or "none",
     cross="|".join(CROSS) or "none",
-    architecture="|".join(NEVIR) or "none",
+    nevir="|".join(map(re.escape, NEVIR)) or "none",
     lora="|".join(map(re.escape, LORAS)) or "none",
     llm="|".join(map(re.escape, {**LLMS, **LORAS})) or "none",
 
@@ -187,10 +187,9 @@ rule triples:
 
 
 def ranker_name(filed):
-    """What `nblib.ranking` is asked for: the configured name, or where that is a training's, its encoder's folder."""
+    """What `nblib.ranking` is asked for: the configured name, or what was trained on NevIR as its folder."""
     name = next(name for name in config["rankers"] if name.replace(":", "-") == filed)
-    kind, _, encoder = name.rpartition(":")
-    return f"{kind}:{RUN}/encoders/{encoder}" if encoder in TRAININGS else name
+    return f"{RUN}/encoders/{name}" if name in NEVIR else name
 
 
 def home(training):
@@ -298,9 +297,7 @@ rule ranking:
         ["nblib/ranking.py", *module_files("nblib/ranking.py")],
         shipped(*read_by_07(BENCHMARKS)),
         "data/registries/rankers.yaml",
-        lambda wildcards: f"{RUN}/encoders/{wildcards.ranker.removeprefix('maxsim-')}.json"
-        if wildcards.ranker.removeprefix("maxsim-") in TRAININGS
-        else [],
+        lambda wildcards: f"{RUN}/encoders/{wildcards.ranker}.json" if wildcards.ranker in NEVIR else [],
     params:
         name=lambda wildcards: ranker_name(wildcards.ranker),
     output:
@@ -352,20 +349,29 @@ rule cross_ranking:
         "{sys.executable} -m nblib.ranking {RUN}/encoders/cross-{wildcards.cross} --scale {SCALE} --suite sample --run-dir {RUN}"
 
 
+def nevir_options(training):
+    """How a training on NevIR is told from the command line."""
+    settings = NEVIR[training]
+    options = [f"--{option.replace('_', '-')} {settings[option]}" for option in ("base", "epochs", "learning_rate") if option in settings]
+    return " ".join([settings["architecture"], *options, *(["--ends"] if settings.get("ends") else [])])
+
+
 rule nevir_training:
     input:
         ["nblib/nevir_training.py", *module_files("nblib/nevir_training.py")],
         f"{RUN}/triples/anchors.parquet",
         shipped("nevir_mini"),
-        lambda wildcards: f"{RUN}/encoders/cross-triples.json" if wildcards.architecture == "cross-encoder" else [],
+        lambda wildcards: f"{RUN}/encoders/cross-triples.json" if NEVIR[wildcards.nevir]["architecture"] == "cross-encoder" else [],
     params:
-        entries=lambda wildcards: registered("nevir", "nevir_mini", "stsb", "all-MiniLM-L6-v2"),
+        options=lambda wildcards: nevir_options(wildcards.nevir),
+        entries=lambda wildcards: registered("nevir", "nevir_mini", "stsb", NEVIR[wildcards.nevir].get("base", "all-MiniLM-L6-v2")),
     output:
-        multiext(f"{RUN}/scores/nevir-{{architecture}}/epochs.csv", "", ".json"),
+        multiext(f"{RUN}/scores/{{nevir}}/epochs.csv", "", ".json"),
+        expand(f"{RUN}/encoders/{{{{nevir}}}}{{part}}", part=["/model.safetensors", ".json"]),
     resources:
         gpu=GPU,
     shell:
-        "{sys.executable} -m nblib.nevir_training {wildcards.architecture} --run-dir {RUN}"
+        "{sys.executable} -m nblib.nevir_training {params.options} --name {wildcards.nevir} --run-dir {RUN}"
 
 
 rule encoder_comparison:
@@ -375,11 +381,12 @@ rule encoder_comparison:
         expand(rules.ranking.output, ranker=RANKERS),
         expand(rules.family.output, family=FAMILIES),
         expand(rules.cross_ranking.output, cross=CROSS),
-        expand(rules.nevir_training.output, architecture=NEVIR),
+        expand(rules.nevir_training.output, nevir=NEVIR),
         shipped("nevir_mini", "semantoneg_mini", "paraphrases_mini", "paraphrases_mini_sets"),
     params:
         json=lambda wildcards: parameters(
-            rankers=RANKERS, watched=WATCHED or "none", fine_tuned=NEVIR, families_trained=list(FAMILIES), cross_encoders=[f"cross-{name}" for name in CROSS],
+            rankers=RANKERS, fine_tuned=[settings["architecture"] for settings in NEVIR.values() if not settings.get("ends")],
+            watched=WATCHED or "none", families_trained=list(FAMILIES), cross_encoders=[f"cross-{name}" for name in CROSS],
             base=config["sweep"]["common"]["base"], suite=config["sweep"]["common"]["score"], sweep_dir=f"{RUN}/sweep",
             trainings=[tuned for tuned, training in TUNED.items() if home(training) != RUN],
             singles=[*SCORED, *(tuned for tuned, training in TUNED.items() if home(training) == RUN)],

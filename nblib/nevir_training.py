@@ -1,10 +1,11 @@
 """Fine-tuning on NevIR, epoch by epoch, of a cross-encoder and of a multi-vector model (Weller §6, Figures 5 and 11).
 
-They get the pairs, epochs, batch size and learning rate of the bi-encoder that notebook 04 trains, and are measured on the same
-dev items: NevIR's, and what they could do before. No test set is touched. Of a training the curve is kept, not the weights: the
-same command makes them again.
+They get the pairs and batch size of the bi-encoder that notebook 04 trains, unless told otherwise its epochs and learning rate,
+and are measured on the same dev items: NevIR's, and what they could do before. No test set is touched. What was trained is a
+ranker's folder:
 
     python -m nblib.nevir_training multi-vector --run-dir runs/official
+    python -m nblib.ranking runs/official/encoders/nevir-multi-vector --suite official --scale official --run-dir runs/official
 """
 
 import argparse
@@ -35,6 +36,7 @@ from nblib import (
     ranking,
     scores,
     triples,
+    tuned,
 )
 from nblib.checkpoints import FinetuningError
 from nblib.finetuning import Settings
@@ -138,11 +140,22 @@ def measure(ranker: Ranker, items: dev.Items, anchors: pd.DataFrame) -> pd.DataF
     return pd.DataFrame(rows, columns=["set", "metric", "value", "n"]).assign(value=lambda table: 100 * table.value)
 
 
-def run(architecture: str, settings: Settings, run_dir: str | Path, anchors_file: str | Path) -> pd.DataFrame:
-    """Train on NevIR's training pairs at hand and leave the curve, `scores/nevir-<architecture>/epochs.csv` with its sidecar.
+def run(
+    architecture: str,
+    settings: Settings,
+    run_dir: str | Path,
+    anchors_file: str | Path,
+    *,
+    name: str | None = None,
+    every_epoch: bool = True,
+) -> pd.DataFrame:
+    """Train on NevIR's training pairs at hand; leave what was trained, `encoders/<name>`, and the curve,
+    `scores/<name>/epochs.csv`, each with its sidecar.
 
     Args:
         settings: `base` is where to start from.
+        name: None takes `nevir-<architecture>`.
+        every_epoch: False measures before the training and after it alone.
 
     Returns:
         `COLUMNS`, before training (epoch 0) and after each epoch.
@@ -151,7 +164,7 @@ def run(architecture: str, settings: Settings, run_dir: str | Path, anchors_file
         FinetuningError, ModelError, RankerError: the base can't be trained so.
         CorpusError, TripleError: NevIR or the dev anchors aren't there.
     """
-    name, chosen, started = f"nevir-{architecture}", ARCHITECTURES[architecture], time.perf_counter()
+    name, chosen, started = name or f"nevir-{architecture}", ARCHITECTURES[architecture], time.perf_counter()
     apart = triples.load_anchors(anchors_file)
     train_set, anchors = triples.training_set(apart, "NevIR"), apart[apart.split == "dev"]
     items = dev.items("nevir", set(train_set.id)).items()
@@ -166,14 +179,23 @@ def run(architecture: str, settings: Settings, run_dir: str | Path, anchors_file
 
     watch(start, 0)
     scratch = paths.writable_folder(Path(run_dir, "checkpoints", name))
-    chosen.fit(ranker.model, settings, train_set, scratch, [finetuning.AfterEpoch(start, ranker.model, watch)])
+    callbacks = [finetuning.AfterEpoch(start, ranker.model, watch)] if every_epoch else []
+    chosen.fit(ranker.model, settings, train_set, scratch, callbacks)
+    trained = tuned.interpolate(start, ranker.model, 1.0)  # out of autocast: float32 again
+    if not every_epoch:
+        watch(trained, settings.epochs)
     checkpoints.forget(scratch)
+    about = {
+        **asdict(settings), "source": ranker.source, "pairs": train_set.id.nunique(), "architecture": architecture,
+        "seconds": time.perf_counter() - started,
+    }  # fmt: skip
+    card = f"# {name}\n\n{ranker.source}, fine-tuned on {about['pairs']} training pairs of NevIR ({architecture}).\n"
+    tuned.save(trained, Path(run_dir, "encoders", name), card, **about)
     table = pd.concat(measured, ignore_index=True)[COLUMNS]
     file = scores.folder_of(run_dir, name) / "epochs.csv"
     with paths.write_atomically(file) as draft:
         table.to_csv(draft, index=False, lineterminator="\n", float_format="%.4f")
-    about = {**asdict(settings), "source": ranker.source, "pairs": train_set.id.nunique()}
-    provenance.write_sidecar(file, architecture=architecture, **about, seconds=time.perf_counter() - started)
+    provenance.write_sidecar(file, **about)
     return table
 
 
@@ -182,13 +204,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m nblib.nevir_training", description=__doc__.splitlines()[0])
     parser.add_argument("architecture", choices=list(ARCHITECTURES))
     parser.add_argument("--base", help="what to start from (default: cross-triples of the run, or all-MiniLM-L6-v2)")
+    parser.add_argument("--name", help="what it is filed under (default: nevir-<architecture>)")
+    parser.add_argument("--learning-rate", type=float, default=LEARNING_RATE)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--ends", action="store_true", help="measure before and after, not each epoch")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--run-dir", default="runs/lab")
     given = parser.parse_args(arguments)
     base = given.base or ARCHITECTURES[given.architecture].base.format(run_dir=given.run_dir)
-    settings = Settings(base, learning_rate=LEARNING_RATE, epochs=EPOCHS, seed=given.seed)
+    settings = Settings(base, learning_rate=given.learning_rate, epochs=given.epochs, seed=given.seed)
+    anchors_file = Path(given.run_dir, "triples", "anchors.parquet")
     try:
-        run(given.architecture, settings, given.run_dir, Path(given.run_dir, "triples", "anchors.parquet"))
+        run(given.architecture, settings, given.run_dir, anchors_file, name=given.name, every_epoch=not given.ends)
     except (
         FinetuningError, RankerError, models.ModelError, corpora.CorpusError, triples.TripleError, FileNotFoundError,
         PermissionError,

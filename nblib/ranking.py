@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib import corpora, models, paths, provenance, rankers, results, scores, tasks
+from nblib import corpora, models, paths, provenance, rankers, results, scores, tasks, workload
 from nblib.rankers import LateInteraction, Ranker, RankerError
 from nblib.tasks.negation import PairwiseTask
 
@@ -60,8 +60,9 @@ def rank(ranker: Ranker, names: Sequence[str], run_dir: str | Path) -> Ranking:
         predictions[name] = judged
         pairs = len(questions) + int(questions.negatives.map(len).sum())
         rows += [{**row, "seconds": seconds, "pairs": pairs} for row in scores.summarise(task)]
+    about = {"name": ranker.name, "kind": ranker.kind, "source": ranker.source}
     with paths.write_atomically(folder / "ranker.json") as draft:
-        draft.write_text(json.dumps({"name": ranker.name, "source": ranker.source}, indent=2) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     return Ranking(pd.DataFrame(rows), predictions)
 
 
@@ -117,7 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         file = paths.resolve(given.run_dir) / "results" / f"07_{ranker.name}.csv"
         results.save(result_rows(ranking, ranker.name, given.scale), file)
         took = ranking.summary.groupby("task")[["seconds", "pairs"]].first().sum()
-        provenance.write_sidecar(file, ranker=ranker.name, source=ranker.source, suite=given.suite, **took.to_dict())
+        about = {"ranker": ranker.name, "source": ranker.source, "suite": given.suite, **took.to_dict()}
+        provenance.write_sidecar(file, **about, parameters=workload.parameters(getattr(ranker, "model", None)))
     except (RankerError, models.ModelError, corpora.CorpusError, FileNotFoundError, PermissionError) as error:
         sys.exit(f"error: {error}")
 

@@ -2,7 +2,7 @@
 
 Nothing else writes below `figures/`. The published text makes claims ("all-mpnet-base-v2 gets 31.9"); a run whose numbers
 don't bear them out is not recorded. Of the official run the report is recorded as well, made anew from what is recorded,
-so that a reviewer needs no run.
+so that a reviewer needs no run, and the predictions, so that notebooks 08 and 11 need no model.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from nblib import paths, report, results
+from nblib import paths, predictions, report, results
 
 WITH_REPORT = {"official"}  # of the other scales anybody can make it
 MOST_BYTES = 10_000_000  # of a report: more would weigh down every clone
@@ -84,12 +84,12 @@ def changed_scores(run: Path, record: Path) -> list[str]:
 
 
 def record(scale: str) -> dict[str, list[str]]:
-    """Check the claims, then make `figures/<scale>/` equal to the run's figures, with the report below them; returns what
+    """Check the claims, then make `figures/<scale>/` equal to the run's figures, with report and predictions; returns what
     changed: file names by "new", "changed" and "gone", and the "scores" that moved.
 
     Raises:
         RecordError: there is no finished run, it contradicts a claim, or its report is too large; nothing is copied then.
-        ReportError: no report can be made of it; nothing is copied then.
+        ReportError, PredictionsError: no report can be made of it, or it has no notebook 08; nothing is copied then.
     """
     run, target = paths.resolve(f"runs/{scale}"), paths.FIGURES / scale
     if not (run / "figures" / "scoreboard.csv").is_file():
@@ -100,7 +100,9 @@ def record(scale: str) -> dict[str, list[str]]:
         raise RecordError("The run contradicts what the study says (config/claims.yaml):\n  " + "\n  ".join(wrong))
     made = files(run / "figures")
     if scale in WITH_REPORT:
-        made |= {f"report/{name}": file for name, file in _report(scale).items()}
+        packed = predictions.archive(scale).name
+        predictions.pack(scale, run / packed)
+        made |= {packed: run / packed} | {f"report/{name}": file for name, file in _report(scale).items()}
     found = {**differences(made, files(target)), "scores": changed_scores(run / "figures", target)}
     for name in found["new"] + found["changed"]:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +130,9 @@ def main() -> None:
     scale = parser.parse_args().scale
     try:
         found = record(scale)
-    except (RecordError, report.ReportError, results.ResultsError, FileNotFoundError, PermissionError) as error:
+    except (
+        RecordError, report.ReportError, predictions.PredictionsError, results.ResultsError, FileNotFoundError, PermissionError,
+    ) as error:  # fmt: skip
         sys.exit(f"error: {error}")
     lines = [f"{what}: {name}" for what, names in found.items() for name in names]
     sys.stdout.write("\n".join([*lines, f"figures/{scale} is now equal to runs/{scale}/figures."]) + "\n")

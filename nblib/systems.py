@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib import paths, published, rankers, results, scores
+from nblib import paths, published, results, scores
 
 # Weller's Table 2 names its kinds in the plural
 KINDS = {
@@ -44,7 +44,7 @@ def accuracies(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(measured, columns=list(columns)).rename(columns=columns)
 
 
-def architectures(measured: pd.DataFrame) -> pd.DataFrame:
+def architectures(run_dir: str | Path, measured: pd.DataFrame) -> pd.DataFrame:
     """Weller's Table 2 with ours beside it: kind, system, published, ours, low, high; systems of ours that it doesn't have
     below it.
 
@@ -58,7 +58,7 @@ def architectures(measured: pd.DataFrame) -> pd.DataFrame:
     })  # fmt: skip
     own = pd.DataFrame({
         "system": [published.system_name("weller", name) for name in measured.system],
-        "kind_of": measured.system.map(kind), "ours": measured.value, "low": measured.low, "high": measured.high,
+        "kind_of": [kind(run_dir, name) for name in measured.system], "ours": measured.value, "low": measured.low, "high": measured.high,
     })  # fmt: skip
     joined = table.merge(own, on="system", how="outer", sort=False)
     order = list(dict.fromkeys(table.kind))
@@ -66,12 +66,10 @@ def architectures(measured: pd.DataFrame) -> pd.DataFrame:
     return joined.drop(columns="kind_of").sort_values("kind", kind="stable", ignore_index=True)
 
 
-def kind(name: str) -> str:
-    """The architecture of a system by name, as Weller calls it; what is no registered ranker is an encoder."""
-    if name.startswith(rankers.MAXSIM.replace(":", "-")):
-        return "Late Interaction"
-    spec = rankers.registry().get(name)
-    return KINDS.get(spec.kind, ENCODERS) if spec else ENCODERS
+def kind(run_dir: str | Path, name: str) -> str:
+    """The architecture of a system, as Weller calls it: what has left no `ranker.json` is an encoder."""
+    file = scores.folder_of(run_dir, name) / "ranker.json"
+    return KINDS[json.loads(file.read_text(encoding="utf-8"))["kind"]] if file.is_file() else ENCODERS
 
 
 def mcnemar_holm(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -175,11 +173,15 @@ def epochs(run_dir: str | Path, watched: str, architectures: Sequence[str]) -> p
 
 
 def costs(run_dir: str | Path, names: Sequence[str], task: str) -> pd.DataFrame:
-    """What a system costs beside what it understands: system, kind, value (percent on the task), milliseconds (a text
-    encoded, or a query ranked with one passage, on the machine and in the company it ran in); systems without either left out.
+    """What a system costs beside what it understands.
+
+    Returns:
+        system, kind, value (percent on the task), parameters (in millions; 0 where it has none), milliseconds (a text encoded,
+        or a query ranked with one passage, on the machine and in the company it ran in); systems without the last left out.
     """
     table = accuracies(left_by(run_dir, names, task))[["system", "value"]]
-    table["kind"] = table.system.map(kind)
+    table["kind"] = [kind(run_dir, name) for name in table.system]
+    table["parameters"] = [_about(run_dir, name).get("parameters") or 0.0 for name in table.system]
     table["milliseconds"] = [_milliseconds(run_dir, name) for name in table.system]
     return table.dropna(ignore_index=True)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import Tensor, nn
 
@@ -85,7 +85,7 @@ def _merged(model: nn.Module) -> dict[str, Tensor]:
     return weights
 
 
-def save(model: SentenceTransformer | CrossEncoder, folder: str | Path, card: str, **about: Any) -> Path:
+def save(model: SentenceTransformer | CrossEncoder | MultiVectorEncoder, folder: str | Path, card: str, **about: Any) -> Path:
     """Leave a model as a folder with a model card and a provenance sidecar; nothing half-written is ever there.
 
     Args:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from torch import nn
 
 from nblib.embeddings import EmbeddingError
 from nblib.models import Encoder, Role
@@ -42,6 +43,11 @@ def truncation(encoder: Encoder, seen: Mapping[str, Mapping[Role, set[str]]]) ->
         cut = int((counts > limit).sum()) if limit else 0
         rows.append((task, len(counts), int(counts.sum()), int(counts.max()), limit, cut, 100 * cut / len(counts)))
     return pd.DataFrame(rows, columns=["task", "texts", "tokens", "longest", "max_length", "truncated", "share"])
+
+
+def parameters(model: object) -> float | None:
+    """The size of a model in millions of weights; None for what has none here (a rule, or an API)."""
+    return sum(weights.numel() for weights in model.parameters()) / 1e6 if isinstance(model, nn.Module) else None
 
 
 def throughput(encoder: Encoder, texts: Sequence[str], *, sample: int = 128, seed: int = 0) -> dict[str, float | None]:

@@ -54,7 +54,7 @@ def bases(tiny_encoder_folder, cross_folder):
 
 
 @pytest.mark.parametrize("architecture", list(ARCHITECTURES))
-def test_a_training_leaves_its_curve_and_nothing_else(architecture, toy, bases, toys, anchors, tmp_path):
+def test_a_training_leaves_its_curve_and_what_was_trained(architecture, toy, bases, toys, anchors, tmp_path):
     base = bases[architecture]
     untouched = ARCHITECTURES[architecture].load(base)
     curve = nevir_training.run(architecture, replace(toy, base=base), tmp_path, "unread")
@@ -75,7 +75,13 @@ def test_a_training_leaves_its_curve_and_nothing_else(architecture, toy, bases, 
     about = json.loads(file.with_name("epochs.csv.json").read_text())
     assert (about["architecture"], about["base"], about["pairs"], about["epochs"]) == (architecture, base, 4, 3)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == {f"scores/nevir-{architecture}/epochs.csv{part}" for part in ("", ".json")}, "no weights"
+    scored = {path for path in left if path.startswith("scores")}
+    assert scored == {f"scores/nevir-{architecture}/epochs.csv{part}" for part in ("", ".json")}
+    assert all(path.startswith(f"encoders/nevir-{architecture}") for path in left - scored), "no checkpoint"
+    tuned = rankers.load(str(tmp_path / "encoders" / f"nevir-{architecture}"))
+    assert (tuned.name, tuned.kind) == (f"nevir-{architecture}", untouched.kind)
+    after = nevir_training.measure(tuned, items, anchors[anchors.split == "dev"])
+    np.testing.assert_allclose(after.value, each.value[after.set], atol=1e-4)
 
 
 @pytest.mark.parametrize("architecture", list(ARCHITECTURES))
@@ -167,11 +173,27 @@ def test_without_a_cross_encoder_the_command_says_how_to_train_one(toys, tmp_pat
         nevir_training.main(["cross-encoder", "--run-dir", str(tmp_path)])
 
 
-def test_the_command_trains_as_the_papers_did_from_the_given_base(bases, toys, tmp_path, monkeypatch):
-    monkeypatch.setattr(nevir_training, "EPOCHS", 1)
-    nevir_training.main(["multi-vector", "--base", bases["multi-vector"], "--run-dir", str(tmp_path)])
-    about = json.loads((scores.folder_of(tmp_path, "nevir-multi-vector") / "epochs.csv.json").read_text())
-    assert (about["learning_rate"], about["batch_size"], about["epochs"]) == (2e-5, 16, 1)
+def test_the_command_trains_as_the_paper_did(tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(nevir_training, "run", lambda *told, **named: given.append((*told, named)))
+    nevir_training.main(["multi-vector", "--run-dir", str(tmp_path)])
+    ((architecture, settings, *_, named),) = given
+    assert (architecture, settings.base) == ("multi-vector", "all-MiniLM-L6-v2")
+    assert (settings.learning_rate, settings.batch_size, settings.epochs) == (2e-5, 16, 20)
+    assert named == {"name": None, "every_epoch": True}
+
+
+def test_measured_at_its_ends_the_training_is_the_same_one(bases, toys, tmp_path):
+    def command(name, *more):
+        given = ["--base", bases["multi-vector"], "--epochs", "2", "--learning-rate", "1e-3", "--run-dir", str(tmp_path)]
+        nevir_training.main(["multi-vector", *given, "--name", name, *more])
+        return pd.read_csv(scores.folder_of(tmp_path, name) / "epochs.csv")
+
+    whole, ends = command("whole"), command("ends", "--ends")
+    assert whole.epoch.unique().tolist() == [0, 1, 2]
+    pd.testing.assert_frame_equal(ends, whole[whole.epoch != 1].reset_index(drop=True))
+    weights = [(tmp_path / "encoders" / name / "model.safetensors").read_bytes() for name in ("whole", "ends")]
+    assert weights[0] == weights[1]
 
 
 @pytest.mark.official

@@ -59,7 +59,8 @@ def test_what_is_left_is_what_the_scores_say(tmp_path):
         assert row.value == pytest.approx(100 * kept.correct.mean()) and row.ci_low <= row.value <= row.ci_high
     table = corpora.load("nevir_mini")
     assert done.summary.set_index("task").pairs["NevIRMini"] == 4 * len(table)
-    assert json.loads((tmp_path / "scores" / "TF-IDF" / "ranker.json").read_text())["source"] == "scikit-learn"
+    about = json.loads((tmp_path / "scores" / "TF-IDF" / "ranker.json").read_text())
+    assert about == {"name": "TF-IDF", "kind": "tf-idf", "source": "scikit-learn"}
 
 
 def test_a_perfect_ranker_and_its_opposite(tmp_path):

@@ -19,10 +19,12 @@ def run(tmp_path):
     """Two systems scored on NevIRMini, one of them an encoder, and one scored on nothing."""
     for name, correct in {"TF-IDF": [True] * 5 + [False] * 15, "good-encoder": [True] * 18 + [False] * 2}.items():
         scores.save_predictions(predictions(correct), tmp_path, name, "NevIRMini")
+    with paths.write_atomically(scores.folder_of(tmp_path, "TF-IDF") / "ranker.json") as draft:
+        draft.write_text(json.dumps({"name": "TF-IDF", "kind": "tf-idf", "source": "here"}))
     with paths.write_atomically(tmp_path / "results" / "07_TF-IDF.csv.json") as draft:
         draft.write_text(json.dumps({"seconds": 2.0, "pairs": 400}))
     with paths.write_atomically(tmp_path / "results" / "07_good-encoder.csv.json") as draft:
-        draft.write_text(json.dumps({"throughput": {"texts_per_second": 50.0}}))
+        draft.write_text(json.dumps({"throughput": {"texts_per_second": 50.0}, "parameters": 22.7}))
     return tmp_path
 
 
@@ -40,12 +42,16 @@ def test_accuracies_come_with_intervals(run):
     assert (table.n == 20).all()
 
 
-def test_wellers_table_has_ours_beside_its_own_and_others_below():
+def test_wellers_table_has_ours_beside_its_own_and_others_below(tmp_path):
+    for name, kind in [("TF-IDF", "tf-idf"), ("maxsim-tiny", "late-interaction")]:
+        file = scores.folder_of(tmp_path, name) / "ranker.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"name": name, "kind": kind, "source": "here"}))
     measured = pd.DataFrame({
         "system": ["TF-IDF", "maxsim-tiny", "my-encoder"], "value": [5.0, 40.0, 30.0], "low": [1.0, 30.0, 20.0],
         "high": [9.0, 50.0, 40.0], "n": 100,
     })  # fmt: skip
-    table = systems.architectures(measured).set_index("system")
+    table = systems.architectures(tmp_path, measured).set_index("system")
     assert (table.published["TF-IDF"], table.ours["TF-IDF"]) == (2.0, 5.0)
     assert (table.kind["maxsim-tiny"], table.kind["my-encoder"]) == ("Late Interaction", "Bi-Encoders")
     assert np.isnan(table.published["my-encoder"])
@@ -100,6 +106,7 @@ def test_costs_are_milliseconds_a_text(run):
     table = systems.costs(run, ["TF-IDF", "good-encoder"], "NevIRMini").set_index("system")
     assert table.milliseconds.to_dict() == {"TF-IDF": 5.0, "good-encoder": 20.0}
     assert table.kind.to_dict() == {"TF-IDF": "Sparse", "good-encoder": "Bi-Encoders"}
+    assert table.parameters.to_dict() == {"TF-IDF": 0.0, "good-encoder": 22.7}
 
 
 def test_what_has_no_known_cost_is_left_out(run):

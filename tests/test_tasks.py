@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from encoders import tiny, written
 from mteb.models import ModelMeta
+from torch import nn
 
 from nblib import corpora, embeddings, models, scores, stats, tasks, workload
 from nblib.negation_adapter import AdapterError, NegationAdapter, adapt
@@ -309,6 +310,10 @@ def test_over_long_texts_are_counted(tmp_path):
     assert speed["texts"] == 2 and speed["tokens_per_second"] == pytest.approx(8 / speed["seconds"])
     with pytest.raises(embeddings.EmbeddingError, match="No texts"):
         workload.throughput(encoder, [])
+    embedding = encoder.model[0].auto_model.get_input_embeddings().weight
+    assert workload.parameters(encoder.model) * 1e6 > embedding.numel()
+    assert workload.parameters(nn.Linear(1000, 1000)) == 1.001
+    assert workload.parameters(None) is None
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------

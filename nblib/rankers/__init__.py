@@ -136,7 +136,10 @@ def _monot5(spec: RankerSpec, device: str | None) -> Ranker:
 
 
 def _source(spec: RankerSpec) -> str:
-    return f"{spec.hub}@{spec.revision}" if spec.revision else str(spec.hub)
+    """Where the weights are: the hub's name and revision, or the folder, told from the project's root (no machine's paths)."""
+    if spec.revision:
+        return f"{spec.hub}@{spec.revision}"
+    return str(spec.hub).removeprefix(f"{paths.PROJECT_ROOT}/")
 
 
 _LOADERS = {

@@ -15,10 +15,12 @@ class Ranker(Protocol):
 
     Attributes:
         name: what its scores are filed under.
+        kind: its architecture, as the registry has it.
         source: where it comes from: a hub's id and revision, a folder, or a sentence about it.
     """
 
     name: str
+    kind: str
     source: str
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:

@@ -17,6 +17,8 @@ class Cross:
     """A cross-encoder reads query and document together; its score is the logit before any activation (a sigmoid rounds
     nearly equal scores to a tie), or that of entailment where it chooses among classes."""
 
+    kind = "cross-encoder"
+
     def __init__(self, model: "CrossEncoder", name: str, source: str) -> None:
         self.model, self.name, self.source = model, name, source
 
@@ -37,6 +39,8 @@ class Cross:
 
 class MonoT5:
     """monoT5 (Nogueira et al. 2020): asked whether the document is relevant, by how much is "true" likelier than "false"?"""
+
+    kind = "monot5"
 
     PROMPT = "Query: {query} Document: {document} Relevant:"
 

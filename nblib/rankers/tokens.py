@@ -21,6 +21,8 @@ class LateInteraction:
     """A vector for each token; a document's score is the sum, over the query's tokens, of the greatest similarity with any
     of its tokens (MaxSim; ColBERT, Khattab and Zaharia 2020)."""
 
+    kind = "late-interaction"
+
     def __init__(
         self, model: "MultiVectorEncoder", name: str, source: str, prompts: tuple[str | None, str | None] = (None, None)
     ) -> None:

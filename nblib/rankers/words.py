@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 class Chance:
     """Weller's baseline: a random score, from a seed; a pair of questions is right in 25 % of all cases."""
 
+    kind = "chance"
+
     def __init__(self, name: str = "Random", seed: int = 0) -> None:
         self.name, self.source, self.seed = name, f"random numbers, seed {seed}", seed
 
@@ -29,6 +31,7 @@ class TfIdf:
     """
 
     OWN = 1 + np.log(3 / 2)
+    kind = "tf-idf"
 
     def __init__(self, name: str = "TF-IDF") -> None:
         self.name, self.source = name, "scikit-learn"
@@ -57,6 +60,8 @@ def _words(text: str) -> list[str]:
 
 class Sparse:
     """A sparse neural model (SPLADE): the dot product of weights over the vocabulary."""
+
+    kind = "sparse"
 
     def __init__(self, model: "SparseEncoder", name: str, source: str) -> None:
         self.model, self.name, self.source = model, name, source
