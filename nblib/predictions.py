@@ -1,6 +1,8 @@
 """The predictions of record: what the notebooks 08 and 11 compare, packed beside the figures, so that both need no model.
 
-    python -m nblib.predictions official    # unpacks them below runs/official, beside what is there
+Unpacked below `runs/official`, they stand where that run's own would; what is there already stays.
+
+    python -m nblib.predictions official
 """
 
 import argparse

@@ -58,7 +58,8 @@ def architectures(run_dir: str | Path, measured: pd.DataFrame) -> pd.DataFrame:
     })  # fmt: skip
     own = pd.DataFrame({
         "system": [published.system_name("weller", name) for name in measured.system],
-        "kind_of": [kind(run_dir, name) for name in measured.system], "ours": measured.value, "low": measured.low, "high": measured.high,
+        "kind_of": [kind(run_dir, name) for name in measured.system],
+        "ours": measured.value, "low": measured.low, "high": measured.high,
     })  # fmt: skip
     joined = table.merge(own, on="system", how="outer", sort=False)
     order = list(dict.fromkeys(table.kind))

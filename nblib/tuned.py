@@ -85,7 +85,9 @@ def _merged(model: nn.Module) -> dict[str, Tensor]:
     return weights
 
 
-def save(model: SentenceTransformer | CrossEncoder | MultiVectorEncoder, folder: str | Path, card: str, **about: Any) -> Path:
+def save(
+    model: SentenceTransformer | CrossEncoder | MultiVectorEncoder, folder: str | Path, card: str, **about: Any
+) -> Path:
     """Leave a model as a folder with a model card and a provenance sidecar; nothing half-written is ever there.
 
     Args:
