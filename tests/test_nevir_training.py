@@ -185,17 +185,8 @@ def test_the_command_trains_as_the_paper_did(tmp_path, monkeypatch):
 
 def test_measured_at_its_ends_the_training_is_the_same_one(bases, toys, tmp_path):
     def command(name, *more):
-        given = [
-            "--base",
-            bases["multi-vector"],
-            "--epochs",
-            "2",
-            "--learning-rate",
-            "1e-3",
-            "--run-dir",
-            str(tmp_path),
-        ]
-        nevir_training.main(["multi-vector", *given, "--name", name, *more])
+        options = f"--base {bases['multi-vector']} --epochs 2 --learning-rate 1e-3 --run-dir {tmp_path} --name {name}"
+        nevir_training.main(["multi-vector", *options.split(), *more])
         return pd.read_csv(scores.folder_of(tmp_path, name) / "epochs.csv")
 
     whole, ends = command("whole"), command("ends", "--ends")
