@@ -4,6 +4,7 @@ Everything here comes from the per-item predictions and sidecars that notebooks 
 """
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -114,8 +115,10 @@ _STANDS_FOR = {
     "only-hedging": ("Only hedging", "Table 2"),
 }
 _EXHIBITS = {
-    "size": "Figure 2", "both": "Figure 3", "only": "Figure 3", "rule": "Figure 4", "mixed": "Figure 4",
+    "both": ["Figure 2", "Figure 3"], "size": ["Figure 2"], "only": ["Figure 3"],
+    **dict.fromkeys(["rule", "mixed", "absolute", "affixal", "lexical"], ["Figure 4"]),
 }  # fmt: skip
+_INTERPOLATED = re.compile(r"-a\d{3}$")  # a training at another α: in none of them
 
 
 def result_rows(averaged: pd.DataFrame, base: str, suite: str, scale: str) -> list[dict]:
@@ -133,11 +136,11 @@ def result_rows(averaged: pd.DataFrame, base: str, suite: str, scale: str) -> li
             benchmark = {"CANNOT": "Cannot"}.get(item.benchmark, item.benchmark)
             metric = "spearman" if benchmark == "Cannot" else "right_rank"
             rows.append(results.row("truong", exhibit, system, benchmark, metric, item.value, **options))
-        exhibit = _EXHIBITS.get(item.variant.split("-")[0])
-        if exhibit and item.benchmark in ("negation average", "STSB"):
-            rows.append(
+        if item.benchmark in ("negation average", "STSB") and not _INTERPOLATED.search(item.variant):
+            rows += [
                 results.row("truong", exhibit, "the exhibit", item.benchmark, item.variant, item.value, **options)
-            )
+                for exhibit in _EXHIBITS.get(item.variant.split("-")[0], [])
+            ]
     return rows
 
 
@@ -157,13 +160,15 @@ def findings(averaged: pd.DataFrame, base: str) -> list[str]:
     ]
     parts = [name for name in ("both", "only-negation", "only-hedging") if name in others.index]
     if len(parts) > 1:
-        ranked = table["negation average"][parts].sort_values(ascending=False)
-        order = (
-            "as in the paper, both together do best"
-            if ranked.index[0] == "both"
-            else f"unlike in the paper, {ranked.index[0]} does best"
-        )
-        sentences.append(f"Parts of the data: {spoken(parts)}; {order}.")
+        averages = averaged[averaged.benchmark.eq("negation average") & averaged.variant.isin(parts)]
+        best, second = averages.sort_values("value", ascending=False).head(2).itertuples()
+        if best.seeds == 1:
+            order = "which is best, one seed can't say"
+        elif best.low <= second.high:
+            order = f"{best.variant} and {second.variant} are not told apart (their seeds' ranges overlap)"
+        else:
+            order = f"{best.variant} does best"
+        sentences.append(f"Parts of the data: {spoken(parts)}; {order}. In the paper's text both together do best.")
     kinds = [name for name in AT_EQUAL_SIZE if name in others.index]
     if len(kinds) > 1:
         sentences.append(

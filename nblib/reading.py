@@ -47,25 +47,29 @@ def sentence(board: pd.DataFrame, paper: str, exhibit: str) -> str:
     readings, samples and stand-ins lie, what has no printed number beside it, what is not run."""
     rows = _of(board, paper, exhibit)
     found, absent = rows[rows.status != "not run"], rows[rows.status == "not run"]
-    printed = found[found.published.notna() & found.ours.notna() & ~found.data.str.contains("mini")]
+    printed = found[found.published.notna() & found.ours.notna() & results.comparable(found.data)]
     same = as_printed(printed)
     others = printed.drop(same.index)
     alone = found[found.metric != "shown"].drop(printed.index)
-    small = alone.data.str.contains("mini").sum()
+    small = (~results.comparable(alone.data)).sum()
+    numbered = bool(rows.published.notna().any())
     said = []
     if len(same):
         said.append(_agreement(same))
     if len(others):
         gaps = others.ours - others.published
+        span = f"{gaps.min():+.2f} to {gaps.max():+.2f}" if len(gaps) > 1 else f"{gaps.item():+.2f}"
         said.append(
-            f"{len(others)} more by another reading, on other data or with a stand-in: {gaps.min():+.2f} to {gaps.max():+.2f}."
+            f"{len(others)} {'more ' * bool(len(same))}by another reading, on other data or with a stand-in: {span}."
         )
     if small:
-        said.append(f"{small} measured on miniatures, with which no printed number compares.")
+        said.append(f"{small} measured on authored data, with which no printed number compares.")
     if len(alone) > small:
-        said.append(f"{len(alone) - small} measured beyond what is printed.")
+        said.append(f"{len(alone) - small} measured{' beyond what is printed' * numbered}.")
     if (found.metric == "shown").any():
-        said.append("Drawn from our own data; the paper prints a picture.")
+        said.append("Drawn from our own data.")
+    if len(found) and not numbered:
+        said.append("The paper prints no score here.")
     pictures = (absent.metric == "shown").sum()
     if pictures:
         said.append(
@@ -81,6 +85,15 @@ def as_printed(rows: pd.DataFrame) -> pd.DataFrame:
     measured in several ways (the paper's own comes first)."""
     own = rows[(rows.status == "reproduced") & (rows.model == rows.system)]
     return own.drop_duplicates(results.KEY)
+
+
+def scores(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of rows with a printed number the systems' scores on the scale of 0 to 100, each printed number once for what it was
+    measured on, however many tables reprint it; no counts and lengths of a data set, no cosines."""
+    scale = ~rows.metric.str.startswith("cosine") & ~(rows.paper.eq("weller") & rows.exhibit.eq("Table 1"))
+    scale &= rows.exhibit != "Error analysis"
+    reproduced_first = rows[scale].sort_values("status", key=lambda status: status != "reproduced", kind="stable")
+    return reproduced_first.drop_duplicates(["benchmark", "published", "ours"])
 
 
 def _agreement(rows: pd.DataFrame) -> str:

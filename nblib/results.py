@@ -130,7 +130,7 @@ def expected() -> pd.DataFrame:
         printed = published.load(paper)
         in_list = printed.exhibit.isin(listed.exhibit[listed.paper == paper])
         score = (
-            printed.unit.isin(["percent", "cosine", "pairs", "words"])
+            printed.unit.isin(["percent", "cosine", "pairs", "words", "items"])
             & printed.value.notna()
             & (printed.metric != "confidence_interval")
         )
@@ -145,6 +145,12 @@ def expected() -> pd.DataFrame:
         for system in (exhibit.systems or "the exhibit").split(";")
     ]
     return pd.concat([table, pd.DataFrame(shown)], ignore_index=True)
+
+
+def comparable(data: pd.Series) -> pd.Series:
+    """Of what results were measured on: whether a printed number compares with it; none does with a miniature or with the
+    authored anchors."""
+    return ~(data.str.contains("mini") | data.eq("authored anchors"))
 
 
 def scoreboard(results: pd.DataFrame, scale: str) -> pd.DataFrame:

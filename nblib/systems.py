@@ -201,6 +201,30 @@ def _about(run_dir: str | Path, name: str) -> dict:
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
+def shared_error_rows(
+    shared: pd.DataFrame, by_antonyms: pd.DataFrame, encoders: int, scale: str, data: str, *, official: bool
+) -> list[dict]:
+    """Vahtola §6 as rows of the results schema: how many items all encoders get wrong, and on the two antonym pairs it names.
+
+    Args:
+        shared: from `semantoneg.shared_errors`.
+        by_antonyms: from `semantoneg.errors_by_antonyms`, of those items.
+    """
+    of_pair = by_antonyms.set_index("antonyms").errors
+    counts = {"shared_errors": len(shared)}
+    counts |= {
+        f"shared_errors_{first}_{second}": int(of_pair.get(" – ".join(sorted((first, second))), 0))
+        for first, second in [("possible", "actual"), ("same", "other")]
+    }
+    return [
+        results.row(
+            "vahtola", "Error analysis", "models of Table 7", "SemAntoNeg", metric, count, n=int(by_antonyms.n.sum()),
+            scale=scale, data=data, official=official, model=f"{encoders} encoders of this run", stand_in=True,
+        )
+        for metric, count in counts.items()
+    ]  # fmt: skip
+
+
 def shown_rows(
     paper: str, exhibits: Mapping[str, int], scale: str, suite: str, reproduced: Sequence[str] = ()
 ) -> list[dict]:

@@ -11,7 +11,7 @@ from IPython.display import Markdown
 from pandas.io.formats.style import Styler
 
 from nblib import paths
-from nblib.results import DECIMALS
+from nblib.results import DECIMALS, comparable
 
 CSS = [
     {"selector": "th", "props": "text-align: left; font-weight: 600;"},
@@ -101,6 +101,6 @@ def beside(results: pd.DataFrame, paper: str, exhibit: str) -> pd.DataFrame:
         f"{low:.2f} – {high:.2f}" if pd.notna(low) else "" for low, high in zip(rows.ci_low, rows.ci_high, strict=True)
     ]
     table = rows[["system", "benchmark", "metric", "published", "ours"]].assign(
-        difference=(rows.ours - rows.published).where(~rows.data.str.contains("mini")), interval=interval, n=rows.n
+        difference=(rows.ours - rows.published).where(comparable(rows.data)), interval=interval, n=rows.n
     )
     return table.join(rows[["data", "model", "status"]]).reset_index(drop=True)

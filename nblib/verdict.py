@@ -24,13 +24,15 @@ GUESSED = {"SemAntoNeg": 100 / 3, "NevIR": 25.0, "ExcluIR": 50.0}
 
 
 def published_scores(task: str) -> pd.DataFrame:
-    """What the papers' tables print for a benchmark: paper, system, value (percent), ascending; nothing for a miniature."""
+    """What the papers' tables print for a benchmark: paper, system, value (percent), ascending; nothing for a miniature or a
+    set of our own."""
     judged = tasks.get(task)
     tables = []
     for paper, _, benchmark, metric in judged.printed:
         table = published.load(paper)
         fits = (table.benchmark == benchmark) & (table.metric == metric) & table.exhibit.str.startswith("Table")
-        tables.append(table.loc[fits & table.value.notna() & judged.official, ["paper", "system", "value"]])
+        theirs = judged.official and not judged.own_set
+        tables.append(table.loc[fits & table.value.notna() & theirs, ["paper", "system", "value"]])
     return pd.concat(tables).drop_duplicates(["system", "value"]).sort_values("value", kind="stable", ignore_index=True)
 
 
@@ -123,8 +125,8 @@ def familiar(encoder: str) -> str:
     if tuned.recipe(encoder) in ("", "NevIR"):
         return ""
     return (
-        "The profile is of the kind this encoder was trained on (other anchors of the same authors); the benchmarks are the "
-        "harder test."
+        "The profile is of the kind this encoder was trained on (other anchors of the same authors), and so are the "
+        "miniatures; the official benchmarks are the harder test."
     )
 
 
@@ -134,15 +136,21 @@ def sentence(encoder: str, profiled: pd.DataFrame) -> str:
     miss = weakest(profiled)
     by_type = profiled[profiled.negation != "all"].groupby("negation").correct.mean()
     best = by_type.idxmax()
+    by_kind = (
+        f"It is right least often with {miss} negation ({by_type[miss]:.1f} %) and most often with {best} negation "
+        f"({by_type[best]:.1f} %)."
+        if by_type[miss] < by_type[best]
+        else "It is right as often with every type of negation."
+    )
     tells = (
         "tells hedging from negation no better than a coin" if overall.correct_low <= CHANCE <= overall.correct_high
         else "puts the negation nearer more often than the hedge" if overall.correct_high < CHANCE
+        else "keeps the hedge nearer than the negation" if overall.correct == 100
         else "mostly keeps the hedge nearer than the negation"
     )  # fmt: skip
     return (
         f"{encoder} {tells}: in {overall.correct:.1f} % of the comparisons (95 % interval {overall.correct_low:.1f} – "
-        f"{overall.correct_high:.1f}; a coin: {CHANCE:.0f} %). It is right least often with {miss} negation "
-        f"({by_type[miss]:.1f} %) and most often with {best} negation ({by_type[best]:.1f} %)."
+        f"{overall.correct_high:.1f}; a coin: {CHANCE:.0f} %). {by_kind}"
     )
 
 

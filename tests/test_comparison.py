@@ -66,6 +66,18 @@ def test_a_stand_in_never_becomes_a_reproduction(run):
     assert (nevir.ours, nevir.ci_low, nevir.ci_high) == (75, 50, 100)
 
 
+def test_a_training_stands_in_the_figures_it_is_a_point_of_and_what_lies_between_in_none():
+    averaged = pd.DataFrame([
+        {"variant": variant, "benchmark": "STSB", "value": 80.0, "low": 79.0, "high": 81.0, "n": 9, "seeds": 2}
+        for variant in ("both", "both-a050", "size-100", "only-negation", "lexical", "explicit")
+    ])  # fmt: skip
+    table = pd.DataFrame(comparison.result_rows(averaged, "base", "mini", "quick"))
+    assert list(zip(table.exhibit, table.metric, strict=True)) == [
+        ("Figure 2", "both"), ("Figure 3", "both"), ("Figure 2", "size-100"), ("Figure 3", "only-negation"),
+        ("Figure 4", "lexical"),
+    ]  # fmt: skip
+
+
 def test_an_encoder_that_was_not_scored_is_named(tmp_path):
     with pytest.raises(scores.ScoreError, match="nobody"):
         comparison.collect(tmp_path, ["nobody"], "mini")
@@ -85,3 +97,22 @@ def test_findings_speak_of_the_extremes():
     ])  # fmt: skip
     (sentence, *_) = comparison.findings(averaged, "base")
     assert "both 50.0 / 70.0; two-sided 30.0 / 79.0" in sentence
+
+
+@pytest.mark.parametrize(
+    ("both", "seeds", "said"),
+    [
+        ((50, 49, 51), 3, "both does best."),
+        ((50, 48, 51), 3, "both and only-negation are not told apart (their seeds' ranges overlap)."),
+        ((47, 46, 48), 3, "only-negation and both are not told apart"),
+        ((50, 49, 51), 1, "which is best, one seed can't say."),
+    ],
+)
+def test_which_part_of_the_data_is_best_is_said_only_where_the_seeds_can_tell(both, seeds, said):
+    variants = {"base": (10, 10, 10), "both": both, "only-negation": (48, 47.5, 48.5)}
+    averaged = pd.DataFrame([
+        {"variant": variant, "benchmark": benchmark, "value": value, "low": low, "high": high, "seeds": seeds}
+        for variant, (value, low, high) in variants.items()
+        for benchmark in ("negation average", "STSB")
+    ])  # fmt: skip
+    assert said in comparison.findings(averaged, "base")[1]

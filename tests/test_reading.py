@@ -35,26 +35,39 @@ def test_what_was_measured_as_printed_is_compared():
 def test_one_number_measured_twice_counts_as_the_papers_own_way():
     text = said({}, {"data": "nevir test, trusted", "ours": 5.0})
     assert text.startswith("1 number was measured as printed: 0.05 off in the median, at most 0.05")
-    assert "1 more by another reading, on other data or with a stand-in: +3.00 to +3.00." in text
+    assert "1 more by another reading, on other data or with a stand-in: +3.00." in text
 
 
 def test_a_stand_in_is_not_the_system_and_a_miniature_has_no_difference():
     assert said({"status": "partial", "model": "another"}) == (
-        "1 more by another reading, on other data or with a stand-in: -0.05 to -0.05."
+        "1 by another reading, on other data or with a stand-in: -0.05."
     )
     assert said({"status": "partial", "data": "nevir_mini"}) == (
-        "1 measured on miniatures, with which no printed number compares."
+        "1 measured on authored data, with which no printed number compares."
     )
 
 
 def test_what_is_drawn_or_not_run_is_said():
     drawn = {"metric": "shown", "published": math.nan, "ours": math.nan, "status": "partial"}
     absent = {"system": "ColBERTv2", "ours": math.nan, "status": "not run"}
-    assert said(drawn, absent) == (
-        "Drawn from our own data; the paper prints a picture. 1 of the numbers printed not run."
-    )
+    assert said(drawn, absent) == ("Drawn from our own data. 1 of the numbers printed not run.")
     assert said({**drawn, "system": "the exhibit", "status": "not run"}) == "Not run."
-    assert said({"published": math.nan}) == "1 measured beyond what is printed."
+    assert (
+        said(drawn, {"published": math.nan}) == "1 measured. Drawn from our own data. The paper prints no score here."
+    )
+    assert said({}, {"published": math.nan, "system": "ours"}).endswith("1 measured beyond what is printed.")
+
+
+def test_a_score_that_is_reprinted_counts_once_and_what_is_no_score_not_at_all():
+    rows = board(
+        {"status": "partial", "paper": "truong", "exhibit": "Table 1"}, {},
+        {"exhibit": "Table 1", "benchmark": "NevIR test", "metric": "pairs", "published": 1383.0, "ours": 1383.0},
+        {"paper": "truong", "exhibit": "Figure 1", "metric": "cosine_hoax", "published": 0.81, "ours": 0.81},
+        {"system": "Random", "published": 25.0, "ours": 23.9},
+    )  # fmt: skip
+    found = reading.scores(rows)
+    assert found.system.tolist() == ["TF-IDF", "Random"]
+    assert found.status.tolist() == ["reproduced", "reproduced"], "of reprints the row that counts as reproduced"
 
 
 @pytest.mark.parametrize(("measured", "shown"), [(True, 2), (False, 1)])

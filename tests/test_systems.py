@@ -124,6 +124,17 @@ def test_an_alignment_is_of_the_passage_with_the_negation(run):
         systems.alignment(run, "TF-IDF")
 
 
+def test_shared_errors_stand_beside_vahtolas_and_are_never_a_reproduction():
+    by_antonyms = pd.DataFrame({"antonyms": ["actual – possible", "bad – good"], "n": [40, 60], "errors": [30, 5]})
+    rows = systems.shared_error_rows(pd.DataFrame({"id": range(35)}), by_antonyms, 3, "official", "x", official=True)
+    table = pd.DataFrame(rows).set_index("metric")
+    assert table.ours.to_dict() == {
+        "shared_errors": 35, "shared_errors_possible_actual": 30, "shared_errors_same_other": 0,
+    }  # fmt: skip
+    assert table.published.tolist() == [105, 70, 17]
+    assert set(table.status) == {"partial"} and set(table.n) == {100}
+
+
 def test_what_is_drawn_is_reproduced_only_from_official_data_alone():
     rows = systems.shown_rows("weller", {"Figure 3": 10, "Figure 4": 5}, "official", "sample", reproduced=["Figure 3"])
     assert [row["status"] for row in rows] == ["reproduced", "partial"]

@@ -51,6 +51,8 @@ def test_a_miniature_has_no_published_counterpart():
 
 def test_a_reservation_is_said():
     assert "1,014 of 3,452" in verdict.beside_published(summary("ExcluIR", 70.0)).note.item()
+    m3 = verdict.beside_published(summary("M3Derived", 70.0)).iloc[0]
+    assert "our own set" in m3.note and m3.nearest == "", "another set's scores are not near"
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,12 @@ def test_the_sentence_follows_the_numbers(share, said):
     assert said in told
     assert f"least often with lexical negation ({share - 9:.1f} %)" in told
     assert f"most often with absolute negation ({share + 9:.1f} %)" in told
+
+
+def test_without_an_error_no_type_is_called_the_weakest():
+    told = verdict.sentence("E", profile(100))
+    assert "E keeps the hedge nearer than the negation: in 100.0 %" in told
+    assert told.endswith("It is right as often with every type of negation.")
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ class LocalTask:
         paper_metric: the metric's name in results tables.
         printed: where the papers print such scores: paper, exhibit, benchmark, metric, the first being its home.
         reservation: why a score on the official files is not the published quantity itself; "" where it is.
+        own_set: whether the items themselves are others than the paper's, so that no published score lies near ours.
         predictions: after an evaluation, one row per item, per split; outlives mteb's unloading of the data. Always with
             `id` and `cluster` (items that share a text are in one cluster and are not independent).
     """
@@ -55,6 +56,7 @@ class LocalTask:
     paper_metric: ClassVar[str]
     printed: ClassVar[tuple[tuple[str, str, str, str], ...]]
     reservation: ClassVar[str] = ""
+    own_set: ClassVar[bool] = False
     predictions: dict[str, pd.DataFrame]
 
     def __init__(self, *args: Any, **options: Any) -> None:
