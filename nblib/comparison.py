@@ -115,8 +115,8 @@ _STANDS_FOR = {
     "only-hedging": ("Only hedging", "Table 2"),
 }
 _EXHIBITS = {
-    "both": ["Figure 2", "Figure 3"], "size": ["Figure 2"], "only": ["Figure 3"],
-    **dict.fromkeys(["rule", "mixed", "absolute", "affixal", "lexical"], ["Figure 4"]),
+    "both": ("Figure 2", "Figure 3"), "size": ("Figure 2",), "only": ("Figure 3",),
+    **dict.fromkeys(["rule", "mixed", "absolute", "affixal", "lexical"], ("Figure 4",)),
 }  # fmt: skip
 _INTERPOLATED = re.compile(r"-a\d{3}$")  # a training at another α: in none of them
 
