@@ -129,6 +129,15 @@ def test_the_tuned_encoders_scores_are_those_of_record(scoreboard, name):
         assert stated == pytest.approx(known.tolist(), abs=0.051), f"{name}, {head}"
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_late_interaction_scores_are_those_of_record(scoreboard, place):
+    name = ["maxsim-all-mpnet-base-v2", "nevir-multi-vector-mpnet"][place]
+    ours = scoreboard[(scoreboard.model == name) & scoreboard.paper.isin(["weller", "vahtola", "truong"])]
+    for head, cell in table("MaxSim over").iloc[place].items():
+        found = ours[ours.benchmark == head.split(",")[0]]
+        assert numbers(cell) == pytest.approx(found[["ours", "ci_low", "ci_high"]].iloc[0].tolist(), abs=0.051), head
+
+
 @pytest.mark.parametrize(("label", "training"), TRAININGS.items())
 def test_what_each_choice_is_worth_is_as_of_record(label, training):
     kept = pd.read_csv(RECORD / "tab_08_trainings.csv").set_index("variant").loc[training]
