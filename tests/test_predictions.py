@@ -101,7 +101,7 @@ def test_the_systems_of_record_come_from_the_predictions_alone(of_record):
     drawn = pd.read_csv(paths.FIGURES / "official" / "fig_08_architectures.csv").dropna(subset="ours")
     drawn = drawn.drop_duplicates("system").set_index("system")
     assert set(drawn.index) == set(ours.index)
-    assert np.allclose(drawn.ours, ours.value[drawn.index])
+    assert np.allclose(drawn.ours, ours.value[drawn.index], atol=1e-3)  # as many digits as the figure's CSV has
 
 
 def test_the_sweep_of_record_comes_from_the_predictions_alone(of_record):
@@ -111,12 +111,14 @@ def test_the_sweep_of_record_comes_from_the_predictions_alone(of_record):
     both = found[found.benchmark == "STSB"].set_index("encoder").value
     expected = drawn[drawn.encoder.isin(both.index) & (drawn.benchmark == "STSB")].set_index("encoder").value
     assert len(expected) == 3
-    assert np.allclose(expected, both[expected.index])
+    assert np.allclose(expected, both[expected.index], atol=1e-3)
 
 
 def test_the_predictions_of_record_hold_no_texts(of_record):
     run, _ = of_record
-    for file in run.rglob("*.parquet"):
+    files = list(run.rglob("*.parquet"))
+    assert len(files) > 100
+    for file in files:
         table = pd.read_parquet(file)
-        longest = table.select_dtypes("object").astype(str).apply(lambda column: column.str.len().max()).max()
-        assert not longest > 60, file
+        for name in table.columns[~table.dtypes.map(pd.api.types.is_numeric_dtype)]:
+            assert table[name].astype(str).str.len().max() <= 60, f"{file}: {name}"

@@ -193,4 +193,5 @@ def pages():
 def test_the_report_of_record_quotes_no_official_text(pages, benchmark):
     texts = contamination.fields(benchmark).text.map(contamination.words)
     quoted = {run for text in texts for run in contamination.ngrams(text, 8)}
+    quoted = {run for run in quoted if re.search("[a-z]", str(run))}  # numbers alone are nobody's
     assert {name: runs & quoted for name, runs in pages.items() if runs & quoted} == {}
