@@ -56,6 +56,11 @@ def test_a_row_that_breaks_the_schema_is_refused_with_its_place(change, message)
         results.validate(pd.DataFrame([one_row() | change]), "some/file.csv")
 
 
+def test_no_printed_number_compares_with_a_miniature_or_the_authored_anchors():
+    data = pd.Series(["nevir test", "nevir_mini (test)", "SemAntoNegMini", "mini suite", "authored anchors", "sample suite"])
+    assert results.comparable(data).tolist() == [True, False, False, False, False, True]
+
+
 @pytest.mark.parametrize("column", results.COLUMNS)
 def test_a_missing_column_is_named(column):
     with pytest.raises(ResultsError, match=f"x.csv: no column {column};"):
