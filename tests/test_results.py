@@ -57,7 +57,9 @@ def test_a_row_that_breaks_the_schema_is_refused_with_its_place(change, message)
 
 
 def test_no_printed_number_compares_with_a_miniature_or_the_authored_anchors():
-    data = pd.Series(["nevir test", "nevir_mini (test)", "SemAntoNegMini", "mini suite", "authored anchors", "sample suite"])
+    data = pd.Series(
+        ["nevir test", "nevir_mini (test)", "SemAntoNegMini", "mini suite", "authored anchors", "sample suite"]
+    )
     assert results.comparable(data).tolist() == [True, False, False, False, False, True]
 
 
