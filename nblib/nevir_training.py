@@ -43,7 +43,7 @@ from nblib.finetuning import Settings
 from nblib.rankers import Cross, LateInteraction, Ranker, RankerError
 from nblib.tasks.negation import PairwiseTask
 
-EPOCHS, LEARNING_RATE = 20, 2e-5  # the paper's; what notebook 04 trains the bi-encoder with
+EPOCHS, LEARNING_RATE = 20, 2e-5  # the paper's for bi-encoders; what notebook 04 trains with
 COLUMNS = ["architecture", "epoch", "set", "metric", "value", "n"]
 
 
