@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from nblib import corpora, language_models, models, sweeps, tasks
+from nblib import corpora, language_models, model_registry, sweeps, tasks
 from nblib.dependencies import module_files
 
 if "scale" not in config:
@@ -86,7 +86,7 @@ def parameters(*sections, **own):
 
 def registered(*names):
     """The registry entries of corpora and models: a change in one reruns what uses it, and nothing else."""
-    registries = [corpora.registry(), models.registry(), language_models.registry()]
+    registries = [corpora.registry(), model_registry.registry(), language_models.registry()]
     return repr([registry[name] for name in names for registry in registries if name in registry])
 
 

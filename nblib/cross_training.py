@@ -21,6 +21,7 @@ from transformers import TrainerCallback
 
 from nblib import anchors, checkpoints, corpora, finetuning, models, pairs, paths, triples, tuned
 from nblib.finetuning import Settings
+from nblib.model_registry import ModelError
 
 SIZE = 1500  # pairs: some minutes on a CPU
 LEARNING_RATE = 5e-5
@@ -131,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         run(given.source, settings, given.run_dir, anchors_file, given.size)
     except (
-        anchors.AnchorError, corpora.CorpusError, pairs.PairError, triples.TripleError, models.ModelError,
+        anchors.AnchorError, corpora.CorpusError, pairs.PairError, triples.TripleError, ModelError,
         checkpoints.FinetuningError, FileNotFoundError, PermissionError,
     ) as error:  # fmt: skip
         sys.exit(f"error: {error}")

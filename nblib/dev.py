@@ -14,7 +14,8 @@ import pandas as pd
 from nblib import embeddings, negation_profile, scores, tasks
 from nblib.models import Encoder
 from nblib.tasks.encoding import ROLES
-from nblib.tasks.negation import NevIR, PairwiseTask, SimilarityTask
+from nblib.tasks.pairwise import NevIR, PairwiseTask
+from nblib.tasks.similarity import SimilarityTask
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

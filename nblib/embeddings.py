@@ -10,7 +10,8 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from nblib import paths
-from nblib.models import Encoder, Role
+from nblib.model_registry import Role
+from nblib.models import Encoder
 
 logger = logging.getLogger(__name__)
 

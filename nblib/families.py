@@ -21,6 +21,7 @@ from nblib import anchors, checkpoints, corpora, finetuning, models, pairs, path
 from nblib.checkpoints import FinetuningError
 from nblib.finetuning import Settings
 from nblib.losses import Loss
+from nblib.model_registry import ModelError
 
 SIZE = 2000  # pairs: some minutes on a CPU, and as many as the scarcest of the paraphrases allow
 LEARNING_RATE = 5e-5  # notebook 04's for the same encoder, chosen on dev data
@@ -124,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         run(given.family, settings, given.run_dir, size=given.size, scale=given.scale)
     except (
-        anchors.AnchorError, corpora.CorpusError, pairs.PairError, FinetuningError, models.ModelError, FileNotFoundError,
+        anchors.AnchorError, corpora.CorpusError, pairs.PairError, FinetuningError, ModelError, FileNotFoundError,
         PermissionError,
     ) as error:  # fmt: skip
         sys.exit(f"error: {error}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import yaml
 
-from nblib import models, paths
+from nblib import model_registry, paths, weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -119,7 +119,7 @@ def folder(name: str) -> Path:
             return local
         hub, _, revision = name.partition("@")
         spec = LanguageModelSpec(name, hub=hub, revision=revision or None)
-    if spec.encoder and (encoder := models.from_package(models.registry()[spec.encoder])):
+    if spec.encoder and (encoder := weights.from_package(model_registry.registry()[spec.encoder])):
         return _from_encoder(spec, encoder)
     if spec.hub and "/" in spec.hub:
         return _from_hub(spec)
@@ -153,15 +153,15 @@ def _from_hub(spec: LanguageModelSpec) -> Path:
 def _from_encoder(spec: LanguageModelSpec, encoder: Path) -> Path:
     """A folder in the cache that shares the encoder's weights file: its language model differs in settings alone."""
     target = paths.cache() / "language_models" / spec.name
-    if not (target / models.WEIGHTS).is_file():
+    if not (target / weights.WEIGHTS).is_file():
         shutil.rmtree(target, ignore_errors=True)  # its link led to weights that were removed since
         draft = paths.writable_folder(target.with_name(f".{spec.name}.{os.getpid()}.making"))
         try:
             _settings(encoder, draft)
-            (draft / models.WEIGHTS).symlink_to(os.path.relpath(encoder / models.WEIGHTS, draft))
+            (draft / weights.WEIGHTS).symlink_to(os.path.relpath(encoder / weights.WEIGHTS, draft))
             draft.rename(target)
         except OSError:
-            if not (target / models.WEIGHTS).is_file():  # else another process was faster, with the same files
+            if not (target / weights.WEIGHTS).is_file():  # else another process was faster, with the same files
                 raise
         finally:
             shutil.rmtree(draft, ignore_errors=True)

@@ -40,8 +40,9 @@ from nblib import (
 )
 from nblib.checkpoints import FinetuningError
 from nblib.finetuning import Settings
+from nblib.model_registry import ModelError
 from nblib.rankers import Cross, LateInteraction, Ranker, RankerError
-from nblib.tasks.negation import PairwiseTask
+from nblib.tasks.pairwise import PairwiseTask
 
 EPOCHS, LEARNING_RATE = 20, 2e-5  # the paper's for bi-encoders; what notebook 04 trains with
 COLUMNS = ["architecture", "epoch", "set", "metric", "value", "n"]
@@ -217,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         run(given.architecture, settings, given.run_dir, anchors_file, name=given.name, every_epoch=not given.ends)
     except (
-        FinetuningError, RankerError, models.ModelError, corpora.CorpusError, triples.TripleError, FileNotFoundError,
+        FinetuningError, RankerError, ModelError, corpora.CorpusError, triples.TripleError, FileNotFoundError,
         PermissionError,
     ) as error:  # fmt: skip
         sys.exit(f"error: {error}")

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib import corpora, models, paths, provenance, rankers, results, scores, tasks, workload
+from nblib import corpora, model_registry, paths, provenance, rankers, results, scores, tasks, workload
 from nblib.rankers import LateInteraction, Ranker, RankerError
-from nblib.tasks.negation import PairwiseTask
+from nblib.tasks.pairwise import PairwiseTask
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         took = ranking.summary.groupby("task")[["seconds", "pairs"]].first().sum()
         about = {"ranker": ranker.name, "source": ranker.source, "suite": given.suite, **took.to_dict()}
         provenance.write_sidecar(file, **about, parameters=workload.parameters(getattr(ranker, "model", None)))
-    except (RankerError, models.ModelError, corpora.CorpusError, FileNotFoundError, PermissionError) as error:
+    except (RankerError, model_registry.ModelError, corpora.CorpusError, FileNotFoundError, PermissionError) as error:
         sys.exit(f"error: {error}")
 
 

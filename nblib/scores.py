@@ -20,7 +20,7 @@ from nblib import paths, published, results, stats, tasks
 from nblib.models import Encoder
 from nblib.tasks.encoding import MtebEncoder
 from nblib.tasks.local import LocalTask
-from nblib.tasks.negation import PairwiseTask
+from nblib.tasks.pairwise import PairwiseTask
 
 METRICS = {
     "accuracy": "accuracy", "right_rank": "right rank", "spearman": "Spearman ρ × 100", "v_measure": "V-measure of clusterings",

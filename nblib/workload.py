@@ -8,7 +8,8 @@ import pandas as pd
 from torch import nn
 
 from nblib.embeddings import EmbeddingError
-from nblib.models import Encoder, Role
+from nblib.model_registry import Role
+from nblib.models import Encoder
 
 
 def token_counts(encoder: Encoder, texts: Sequence[str], role: Role = "symmetric") -> np.ndarray:

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib.models import Encoder, ModelSpec, fingerprint
+from nblib.model_registry import ModelSpec
+from nblib.models import Encoder, fingerprint
 
 WORDS = ["the", "a", "not", "is", "boat", "red", "blue", "and", "night", "day"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nblib import answers, synthesis
+from nblib import answers, questions
 from nblib.negation_profile import HEDGES, NEGATIONS
 
 ANCHOR = "A yellow and black plane is flying in the clouds and blue sky."
@@ -16,7 +16,7 @@ SENTENCES = {
     "affixal": 'The "non-flying" plane is not in the clouds and blue sky.',
     "lexical": "The yellow plane is grounded - for good.",
 }
-PROMPT = synthesis.prompt("negation", ANCHOR, {})
+PROMPT = questions.prompt("negation", ANCHOR, {})
 
 
 def read(text, finish_reason="stop"):
@@ -94,10 +94,10 @@ def test_an_object_is_read(shape):
 
 
 def test_the_papers_own_examples_are_read_and_so_they_are_after_a_repeated_prompt():
-    published = synthesis._published("prompts")
+    published = questions._published("prompts")
     cues = {"word": "reportedly", "phrase": "not entirely clear"}
-    for kind, labels in synthesis.KINDS.items():
-        prompt, output = synthesis.prompt(kind, ANCHOR, cues), published[kind]["example"]["output"]
+    for kind, labels in questions.KINDS.items():
+        prompt, output = questions.prompt(kind, ANCHOR, cues), published[kind]["example"]["output"]
         for text in (output, f"{prompt}\n{output}"):
             reading = answers.read(text, labels, anchor=ANCHOR, prompt=prompt)
             assert list(reading.sentences) == list(labels)
@@ -200,7 +200,7 @@ SAID_BY_GEMMA = [
 @pytest.mark.parametrize(("labels", "text", "reason"), SAID_BY_GEMMA)
 def test_what_a_small_model_has_said_is_refused_with_its_reason(labels, text, reason):
     cues = {"word": "reportedly", "phrase": "not convincing"}
-    prompt = synthesis.prompt("hedging" if labels == HEDGES else "negation", ANCHOR, cues)
+    prompt = questions.prompt("hedging" if labels == HEDGES else "negation", ANCHOR, cues)
     assert answers.read(text, labels, anchor=ANCHOR, prompt=prompt).reason == reason
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from encoders import written
 
-from nblib import embeddings, models
+from nblib import embeddings, model_registry, models
 from nblib.embeddings import EmbeddingError
 
 TEXTS = ["the dog is red", "it is", "the dog is red", "the dog is not red", "A man", "it is"]
@@ -165,7 +165,7 @@ class Lengths:
 
 def _encode_in_a_process(texts):
     embeddings.CHUNK = 5
-    return embeddings.encode(models.Encoder(models.ModelSpec("lengths"), Lengths(), "lengths"), texts)
+    return embeddings.encode(models.Encoder(model_registry.ModelSpec("lengths"), Lengths(), "lengths"), texts)
 
 
 def test_two_processes_can_write_the_same_store(fresh_cache):
@@ -174,7 +174,9 @@ def test_two_processes_can_write_the_same_store(fresh_cache):
         first, second = pool.map(_encode_in_a_process, [texts, texts[::-1]], chunksize=1)
     assert (first == Lengths().encode(texts)).all()
     assert (second == first[::-1]).all()
-    with embeddings._Store(models.Encoder(models.ModelSpec("lengths"), Lengths(), "lengths"), "symmetric") as store:
+    with embeddings._Store(
+        models.Encoder(model_registry.ModelSpec("lengths"), Lengths(), "lengths"), "symmetric"
+    ) as store:
         assert store.get(texts).keys() == set(texts)
 
 

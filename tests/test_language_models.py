@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-from nblib import language_models, models
+from nblib import language_models, model_registry, weights
 from nblib.language_models import LanguageModelError
 
 GEMMA = "gemma-3-270m-q4"
@@ -78,15 +78,15 @@ def test_a_masked_lm_is_no_language_model_though_nothing_is_missing(copy_of_tiny
 @pytest.mark.parametrize("damage", ["no configuration", "another architecture", "half the weights", "no weights"])
 def test_a_damaged_folder_is_refused(copy_of_tiny, damage):
     folder = copy_of_tiny("damaged")
-    weights, settings = folder / models.WEIGHTS, folder / "config.json"
+    file, settings = folder / weights.WEIGHTS, folder / "config.json"
     if damage == "no configuration":
         settings.unlink()
     elif damage == "another architecture":
         settings.write_text(json.dumps(json.loads(settings.read_text()) | {"model_type": "t5"}))
     elif damage == "half the weights":
-        weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     else:
-        weights.unlink()
+        file.unlink()
     with pytest.raises(LanguageModelError, match=rf"{folder} holds no causal LM"):
         language_models.load(str(folder))
 
@@ -124,7 +124,7 @@ def test_the_hub_is_asked_for_the_pinned_revision_and_for_no_weights_twice(monke
 
 def test_registry_entries_are_pinned_and_have_a_source():
     for name, spec in language_models.registry().items():
-        assert spec.hub or models.registry()[spec.encoder].package, name
+        assert spec.hub or model_registry.registry()[spec.encoder].package, name
         assert not spec.hub or re.fullmatch("[0-9a-f]{40}", spec.revision), name
 
 
@@ -133,21 +133,21 @@ def test_registry_entries_are_pinned_and_have_a_source():
 
 @pytest.fixture(scope="module")
 def gemma(kept_cache):
-    if models.from_package(models.registry()[GEMMA]) is None:
+    if weights.from_package(model_registry.registry()[GEMMA]) is None:
         pytest.skip("Gemma's weight package is not installed (weights.txt)")
     return language_models.load(GEMMA, device="cpu")
 
 
 def test_gemma_shares_the_encoders_weights_on_disk(gemma, kept_cache):
     assert gemma.folder == kept_cache / "language_models" / GEMMA == language_models.folder(GEMMA)
-    assert (gemma.folder / models.WEIGHTS).samefile(kept_cache / "models" / GEMMA / models.WEIGHTS)
+    assert (gemma.folder / weights.WEIGHTS).samefile(kept_cache / "models" / GEMMA / weights.WEIGHTS)
     own = sum(file.stat().st_size for file in gemma.folder.iterdir() if not file.is_symlink())
     assert own < 50e6
     assert [item.name for item in gemma.folder.parent.iterdir()] == [GEMMA]
 
 
 def test_gemma_has_the_weights_of_the_package_at_both_ends(gemma, tmp_path):
-    archive = models._join(models._parts(models.registry()[GEMMA].package), tmp_path / "weights.gguf")
+    archive = weights._join(weights._parts(model_registry.registry()[GEMMA].package), tmp_path / "weights.gguf")
     packed = {tensor.name: tensor for tensor in gguf.GGUFReader(archive).tensors}
     layers = gemma.model.model.layers
     for name, ours in {
@@ -175,7 +175,7 @@ def test_gemma_generates_with_its_settings_set_back_from_encoding(gemma):
 
 
 def test_the_folder_is_made_anew_when_the_weights_it_leads_to_are_gone(gemma, kept_cache):
-    link = gemma.folder / models.WEIGHTS
+    link = gemma.folder / weights.WEIGHTS
     link.unlink()
     link.symlink_to("nowhere")
-    assert (language_models.folder(GEMMA) / models.WEIGHTS).samefile(kept_cache / "models" / GEMMA / models.WEIGHTS)
+    assert (language_models.folder(GEMMA) / weights.WEIGHTS).samefile(kept_cache / "models" / GEMMA / weights.WEIGHTS)

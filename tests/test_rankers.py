@@ -9,7 +9,7 @@ from encoders import written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nblib import models, published, rankers
+from nblib import model_registry, models, published, rankers
 from nblib.rankers import RankerError
 
 QUERIES = ["the dog is red", "the dog is red", "the cat"]
@@ -257,7 +257,7 @@ def test_what_cannot_be_loaded_says_why():
         rankers.load("rocketqa-v1")
     with pytest.raises(RankerError, match="qnli-electra-base could not be loaded from cross-encoder/qnli-electra-base"):
         rankers.load("qnli-electra-base")  # no hub in tests
-    with pytest.raises(models.ModelError, match="nowhere"):
+    with pytest.raises(model_registry.ModelError, match="nowhere"):
         rankers.load("maxsim:nowhere")
 
 
@@ -293,7 +293,7 @@ def scored_systems(paper, exhibit, metric):
 def test_every_system_of_wellers_table_has_one_entry_of_its_architecture():
     printed = scored_systems("weller", "Table 2", "pairwise_accuracy")
     assert len(printed) == 24
-    encoders = [published.system_name("weller", name) for name in models.registry()]
+    encoders = [published.system_name("weller", name) for name in model_registry.registry()]
     others = {published.system_name("weller", name): spec.kind for name, spec in rankers.registry().items()}
     kinds = {
         "Random": {"chance"}, "Sparse": {"tf-idf", "sparse"}, "Late Interaction": {"late-interaction"},
@@ -322,6 +322,6 @@ def test_printed_sizes_are_the_registrys():
 def test_every_model_vahtola_ran_has_an_entry():
     printed = scored_systems("vahtola", "Table 8", "accuracy")
     assert len(printed) == 114
-    registered = {published.system_name("vahtola", name): spec for name, spec in models.registry().items()}
+    registered = {published.system_name("vahtola", name): spec for name, spec in model_registry.registry().items()}
     assert not set(printed) - set(registered)
     assert {registered[system].hub for system in printed} == {f"sentence-transformers/{system}" for system in printed}

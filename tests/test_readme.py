@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nblib import execution, models, paths, rankers, record, results
+from nblib import execution, model_registry, paths, rankers, record, results, weights
 from nblib.negation_adapter import NegationAdapter
 
 README = (paths.PROJECT_ROOT / "README.md").read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def test_each_ranker_it_names_is_known_and_the_quickest_runs(tmp_path):
 
 def test_its_examples_of_python_run(tmp_path):
     """In order, the hub's name replaced by the same weights on disk, the run's adapter by one made here."""
-    folder = models.from_package(models.registry()["all-mpnet-base-v2"])
+    folder = weights.from_package(model_registry.registry()["all-mpnet-base-v2"])
     NegationAdapter().fit(*np.random.default_rng(0).normal(size=(3, 50, 768))).save(tmp_path / "adapter.safetensors")
     replaced = {
         "sentence-transformers/all-mpnet-base-v2": str(folder),

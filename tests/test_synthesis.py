@@ -13,10 +13,10 @@ import pytest
 from llm_jobs import PROCESSES, SAMPLING, anchors, generate, to
 from llm_server import LLMServer, Reply, chat, error, good
 
-from nblib import generations, paths, synthesis, triples
+from nblib import generations, paths, questions, synthesis, synthesised, triples
 from nblib.generations import GenerationError
 from nblib.llm_client import LLMError, Prices
-from nblib.synthesis import SynthesisError
+from nblib.questions import SynthesisError
 
 PUBLISHED = paths.DATA / "published"
 
@@ -36,25 +36,23 @@ def test_the_prompts_are_the_papers_to_the_letter():
         said = published[kind]["template"].replace("{text}", "A {b} c.")
         for hedge, chosen in cues.items():
             said = said.replace(f"{{{hedge}_cue}}", chosen)
-        assert synthesis.prompt(kind, "A {b} c.", cues) == said
+        assert questions.prompt(kind, "A {b} c.", cues) == said
     assert "cue such as not entirely clear" in said
 
 
 def test_cues_are_drawn_from_the_papers_list_evenly_and_always_the_same():
     known = json.loads((PUBLISHED / "hedge_cues.json").read_text())
     for hedge, cues in known.items():
-        drawn = Counter(synthesis.cue(f"a{k}", hedge) for k in range(20_000))
+        drawn = Counter(questions.cue(f"a{k}", hedge) for k in range(20_000))
         assert set(drawn) == set(cues)
         assert max(drawn.values()) < 1.6 * 20_000 / len(cues)
-    assert (synthesis.cue("a1", "word"), synthesis.cue("a1", "phrase")) == ("say", "not exactly sure")  # for ever
-    assert [synthesis.cue("a1", "word", seed) for seed in (1, 2)] != [synthesis.cue("a1", "word", 0)] * 2
+    assert (questions.cue("a1", "word"), questions.cue("a1", "phrase")) == ("say", "not exactly sure")  # for ever
+    assert [questions.cue("a1", "word", seed) for seed in (1, 2)] != [questions.cue("a1", "word", 0)] * 2
 
 
 def test_a_question_is_the_same_in_every_run_and_another_with_another_seed_or_sampling():
     def keys(seed=0, **options):
-        return [
-            question.key for question in synthesis.questions(anchors(20), to("http://127.0.0.1/v1", **options), seed)
-        ]
+        return [question.key for question in questions.of(anchors(20), to("http://127.0.0.1/v1", **options), seed)]
 
     first = keys()
     assert first == keys() == keys(concurrency=1, timeout=9)
@@ -75,7 +73,7 @@ def test_a_question_is_the_same_in_every_run_and_another_with_another_seed_or_sa
 )
 def test_anchors_that_can_not_be_asked_about_are_refused(table, message):
     with pytest.raises(SynthesisError, match=message):
-        list(synthesis.questions(table, to("http://127.0.0.1/v1")))
+        list(questions.of(table, to("http://127.0.0.1/v1")))
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------
@@ -93,7 +91,7 @@ def test_a_run_ends_with_all_variants_and_a_second_one_asks_nothing(file):
     first = next(generation for generation in kept if generation.id == "a1" and generation.kind == "hedging")
     assert first.cues == {"word": "say", "phrase": "not exactly sure"}
     assert (first.model, first.sampling, first.answered_by, first.input_tokens) == ("toy", SAMPLING, "toy", 50)
-    assert first.answer == good(synthesis.prompt("hedging", first.anchor, first.cues))
+    assert first.answer == good(questions.prompt("hedging", first.anchor, first.cues))
 
 
 def bad_for(number, reply):
@@ -118,7 +116,7 @@ def test_only_what_can_not_be_used_is_asked_again_and_kept_with_its_reason(file,
         assert account.answered == 20 + 2
         assert max(Counter(call.prompt for call in server.calls).values()) == 3
         assert generate(server.base_url, file, 10, attempts=3).answered == 0, "attempts of earlier runs count"
-        came = synthesis.results(anchors(10), to(server.base_url), file)
+        came = synthesised.results(anchors(10), to(server.base_url), file)
     row = came[came.reason != ""].iloc[0]
     assert (len(came[came.reason != ""]), row.id, row.kind, row.reason, row.attempts) == (
         1,
@@ -127,7 +125,7 @@ def test_only_what_can_not_be_used_is_asked_again_and_kept_with_its_reason(file,
         reason,
         3,
     )
-    kept = [generation for generation in generations.read(file) if synthesis.read(generation).reason]
+    kept = [generation for generation in generations.read(file) if questions.read(generation).reason]
     assert [generation.attempt for generation in kept] == [0, 1, 2]
 
 
@@ -135,7 +133,7 @@ def test_a_better_answer_is_taken_when_it_comes(file):
     replies = iter([chat("no"), chat("no")])
     with LLMServer(lambda call, _: next(replies, None) if "Negate" in call.prompt else None) as server:
         generate(server.base_url, file, 1)
-        came = synthesis.results(anchors(1), to(server.base_url), file)
+        came = synthesised.results(anchors(1), to(server.base_url), file)
     assert came.reason.tolist() == ["", ""]
     assert came.attempts.tolist() == [3, 1]
 
@@ -145,7 +143,7 @@ def test_equal_anchors_are_asked_about_once_and_all_get_the_answer(file):
     with LLMServer() as server:
         asyncio.run(synthesis.generate(same, to(server.base_url), file))
         assert sum("Negate" in call.prompt for call in server.calls) == 1
-        assert len(synthesis.variants(same, synthesis.results(same, to(server.base_url), file))) == 3
+        assert len(synthesised.variants(same, synthesised.results(same, to(server.base_url), file))) == 3
 
 
 def test_a_seed_is_another_one_when_the_same_is_asked_again(file):
@@ -179,7 +177,7 @@ def test_what_was_given_up_is_for_the_next_run(file):
         account = generate(server.base_url, file, 5)
         assert account.given_up == {"HTTP 400": 1}
         assert len(server.calls) <= 11
-        came = synthesis.results(anchors(5), to(server.base_url), file)
+        came = synthesised.results(anchors(5), to(server.base_url), file)
     assert came[came.reason != ""].reason.tolist() == ["not answered"]
     with LLMServer() as server:
         assert generate(server.base_url, file, 5).answered == 1
@@ -216,7 +214,7 @@ def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_pays_for_nothing_t
         seen = len(server.calls)
         generate(server.base_url, file, count)
         assert not {_key(call.prompt) for call in server.calls[seen:]} & kept
-        came = synthesis.results(anchors(count), to(server.base_url), file)
+        came = synthesised.results(anchors(count), to(server.base_url), file)
     assert (came.reason == "").all()
     assert len(list(generations.read(file))) == 2 * count
     logging.getLogger(__name__).info("%d answers of %d were sent and not yet written at a kill", overtaken, 2 * count)
@@ -286,10 +284,10 @@ def test_the_key_is_in_no_file_log_or_message(file, tmp_path, monkeypatch, caplo
 def test_the_table_is_what_triples_are_built_from(file):
     with LLMServer(bad_for(3, chat("no"))) as server:
         generate(server.base_url, file, 10)
-        came = synthesis.results(anchors(10), to(server.base_url), file)
+        came = synthesised.results(anchors(10), to(server.base_url), file)
     given = anchors(10).assign(entailment=[f"Door {k} is red." for k in range(10)])
-    table = synthesis.variants(given, came)
-    assert table.columns.tolist() == synthesis.COLUMNS
+    table = synthesised.variants(given, came)
+    assert table.columns.tolist() == synthesised.COLUMNS
     assert table.id.tolist() == [f"a{k}" for k in range(10) if k != 3]
     first = table.iloc[1]
     assert (first.verbal, first.phrase) == (
@@ -304,7 +302,7 @@ def test_the_table_is_what_triples_are_built_from(file):
 def test_an_anchor_without_an_entailed_sentence_has_none_made_up(file):
     with LLMServer() as server:
         generate(server.base_url, file, 2)
-        table = synthesis.variants(anchors(2), synthesis.results(anchors(2), to(server.base_url), file))
+        table = synthesised.variants(anchors(2), synthesised.results(anchors(2), to(server.base_url), file))
     assert table.entailment.isna().all()
     assert len(triples.build(table)) == 16
     with pytest.raises(triples.TripleError, match="8 triples with an empty text"):
@@ -319,9 +317,9 @@ def test_a_hedge_that_equals_a_negation_is_left_out_and_counted(file):
         lambda call, _: same if "number 1 has" in call.prompt and "hedging" in call.prompt else None
     ) as server:
         generate(server.base_url, file, 3)
-        came = synthesis.results(anchors(3), to(server.base_url), file)
-    assert synthesis.variants(anchors(3), came).id.tolist() == ["a0", "a2"]
-    table = synthesis.yields(came).set_index(["kind", "reason"])
+        came = synthesised.results(anchors(3), to(server.base_url), file)
+    assert synthesised.variants(anchors(3), came).id.tolist() == ["a0", "a2"]
+    table = synthesised.yields(came).set_index(["kind", "reason"])
     assert table.n["anchor", "a hedge that equals a negation"] == 1
 
 
@@ -329,8 +327,8 @@ def test_yields_count_every_question_by_its_reason(file):
     replies = {2: chat("no"), 3: chat("I'm sorry."), 4: chat("I'm sorry.")}
     with LLMServer(lambda call, _: next((r for k, r in replies.items() if bad_for(k, r)(call, 0)), None)) as server:
         generate(server.base_url, file, 8)
-        came = synthesis.results(anchors(10), to(server.base_url), file)
-    assert [tuple(row) for row in synthesis.yields(came).itertuples(index=False)] == [
+        came = synthesised.results(anchors(10), to(server.base_url), file)
+    assert [tuple(row) for row in synthesised.yields(came).itertuples(index=False)] == [
         ("negation", "usable", 5, 10, 50.0),
         ("negation", "not answered", 2, 10, 20.0),
         ("negation", "refusal", 2, 10, 20.0),
@@ -345,8 +343,8 @@ def test_yields_count_every_question_by_its_reason(file):
 def test_a_model_without_a_usable_answer_is_in_the_yields_with_none(file):
     with LLMServer(lambda call, _: chat("no")) as server:
         generate(server.base_url, file, 3)
-        came = synthesis.results(anchors(3), to(server.base_url), file)
-    usable = synthesis.yields(came).query("reason == 'usable'")
+        came = synthesised.results(anchors(3), to(server.base_url), file)
+    usable = synthesised.yields(came).query("reason == 'usable'")
     assert [tuple(row) for row in usable.itertuples(index=False)] == [
         (kind, "usable", 0, 3, 0.0) for kind in ("negation", "hedging", "anchor")
     ]
@@ -360,22 +358,22 @@ def test_a_recording_is_read_again_without_a_server(file):
     with LLMServer(bad_for(3, chat("no"))) as server:
         generate_with = to(server.base_url, sampling=seeded)
         asyncio.run(synthesis.generate(anchors(5), generate_with, file))
-        live = synthesis.results(anchors(5), generate_with, file)
-    asked, whom = synthesis.recorded(file)
+        live = synthesised.results(anchors(5), generate_with, file)
+    asked, whom = synthesised.recorded(file)
     pd.testing.assert_frame_equal(asked.sort_values("id", ignore_index=True), anchors(5))
     assert (whom.model, whom.sampling) == ("toy", seeded)
-    again = synthesis.results(anchors(5), whom, file)
+    again = synthesised.results(anchors(5), whom, file)
     pd.testing.assert_frame_equal(again, live)
 
 
 def test_a_file_that_is_no_recording_of_one_model_is_refused(file):
     with pytest.raises(SynthesisError, match=r"No answers in .*generations.jsonl"):
-        synthesis.recorded(file)
+        synthesised.recorded(file)
     with LLMServer() as server:
         for model in ("toy", "other"):
             asyncio.run(synthesis.generate(anchors(1), to(server.base_url, model=model), file))
     with pytest.raises(SynthesisError, match=r"several models or sampling parameters: other .*; toy"):
-        synthesis.recorded(file)
+        synthesised.recorded(file)
 
 
 def test_the_price_is_tokens_times_rates():
@@ -383,7 +381,7 @@ def test_the_price_is_tokens_times_rates():
         "kind": ["negation", "negation", "hedging", "hedging"], "attempts": [1, 3, 1, 1],
         "input": [100, 200, 50, 50], "output": [40, 60, 10, 30],
     })  # fmt: skip
-    bill = synthesis.price(asked, {"m": (2.0, 10.0), "free": (0.0, 0.0)}, anchors=1_000_000)
+    bill = synthesised.price(asked, {"m": (2.0, 10.0), "free": (0.0, 0.0)}, anchors=1_000_000)
     assert bill.columns.tolist() == ["model", "calls", "input", "output", "price", "in_batches"]
     assert bill.iloc[0].tolist() == ["m", 3_000_000, 2 * 150 + 50, 2 * 50 + 20, 700 + 1200, 950]
     assert bill.price[1] == 0

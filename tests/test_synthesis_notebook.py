@@ -3,7 +3,7 @@
 import pytest
 from llm_server import LLMServer, chat
 
-from nblib import execution, synthesis, triples
+from nblib import execution, synthesised, triples
 
 CANARY = "sk-canary-7391-never-to-be-seen"
 
@@ -24,7 +24,7 @@ def test_it_asks_a_server_keeps_all_answers_and_shows_the_key_nowhere(tmp_path, 
         assert calls == 21, "two questions an anchor, and once more what was refused"
         execution.execute("02", tmp_path / "again.ipynb", given)
         assert len(server.calls) == calls, "a second run asks nothing"
-    anchors, asked = synthesis.recorded(run / "synthesis" / "generations.jsonl")
+    anchors, asked = synthesised.recorded(run / "synthesis" / "generations.jsonl")
     assert (len(anchors), asked.model) == (10, "toy")
     assert len(triples.load_variants(run / "synthesis" / "variants.parquet")) == 10
     for file in tmp_path.rglob("*"):

@@ -13,11 +13,11 @@ from torch import nn
 
 from nblib import corpora, embeddings, models, scores, stats, tasks, workload
 from nblib.negation_adapter import AdapterError, NegationAdapter, adapt
-from nblib.tasks import general, local, negation
+from nblib.tasks import general, local, pairwise, similarity
 from nblib.tasks.encoding import MtebEncoder
 
 GIVEN_CACHE = os.environ.get("NBLIB_CACHE")  # read before the fixtures hide it
-ALL = [*negation.TASKS, *general.TASKS]
+ALL = [*pairwise.TASKS, *similarity.TASKS, *general.TASKS]
 
 
 @pytest.fixture(autouse=True)
@@ -167,8 +167,8 @@ def test_the_nearest_of_several_negatives_counts():
 
 def test_the_models_own_similarity_is_used_but_semantoneg_forces_cosine():
     long_negative = {"q": NEAR, "p": NEAR, "n": [5.0, 5.0]}  # cosine prefers p, the dot product n
-    for similarity, expected in [("cosine", 1), ("dot", 0)]:
-        encoder = written(long_negative, similarity=similarity)
+    for kind, expected in [("cosine", 1), ("dot", 0)]:
+        encoder = written(long_negative, similarity=kind)
         assert run(with_rows(tasks.get("ExcluIRMini"), [question(ask="query")]), encoder)[0]["accuracy"] == expected
     result, _ = run(
         with_rows(tasks.get("SemAntoNegMini"), [question(ask="input")]), written(long_negative, similarity="dot")
@@ -234,9 +234,9 @@ def test_a_score_is_never_another_models(tmp_path, wrapper, stale):
 
 
 def test_the_official_right_rank():
-    assert negation.right_rank(["w", "e"], "w", "e") and negation.right_rank(["w"], "w", "e")
-    assert not negation.right_rank(["e", "w"], "w", "e")
-    assert not negation.right_rank(["e"], "w", "e") and not negation.right_rank(["x"], "w", "e")
+    assert pairwise.right_rank(["w", "e"], "w", "e") and pairwise.right_rank(["w"], "w", "e")
+    assert not pairwise.right_rank(["e", "w"], "w", "e")
+    assert not pairwise.right_rank(["e"], "w", "e") and not pairwise.right_rank(["x"], "w", "e")
 
 
 def corpus_task(tmp_path, monkeypatch, documents):
@@ -440,7 +440,7 @@ def test_hub_results_are_kept_by_model_and_not_run_again(tmp_path, monkeypatch):
     encoder = tiny(tmp_path)
     first = scores.score_hub(encoder, "MTEB-lite", tmp_path / "run")
     assert first[["task", "type"]].values.tolist() == [["NevIRMini", "Reranking"]] and 0 <= first.value.item() <= 100
-    monkeypatch.setattr(negation.NevIRMini, "load_data", None)
+    monkeypatch.setattr(pairwise.NevIRMini, "load_data", None)
     pd.testing.assert_frame_equal(scores.score_hub(encoder, "MTEB-lite", tmp_path / "run"), first)
 
 

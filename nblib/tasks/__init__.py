@@ -35,9 +35,9 @@ CORPORA = {
 
 @cache
 def _classes() -> dict[str, type["LocalTask"]]:
-    from nblib.tasks import general, negation  # see CORPORA
+    from nblib.tasks import general, pairwise, similarity  # see CORPORA
 
-    return {task.metadata.name: task for module in (negation, general) for task in module.TASKS}
+    return {task.metadata.name: task for module in (pairwise, similarity, general) for task in module.TASKS}
 
 
 def get(name: str) -> "LocalTask":

@@ -11,7 +11,8 @@ from mteb.types import PromptType
 from torch.utils.data import DataLoader
 
 from nblib import embeddings
-from nblib.models import Encoder, Role
+from nblib.model_registry import Role
+from nblib.models import Encoder
 
 ROLES: dict[PromptType | None, Role] = {None: "symmetric", PromptType.query: "query", PromptType.document: "document"}
 

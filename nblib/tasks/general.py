@@ -11,7 +11,7 @@ from mteb.abstasks import AbsTask, AbsTaskClassification, AbsTaskClustering, Abs
 
 from nblib import corpora
 from nblib.tasks.local import LocalTask, metadata, shared_text_clusters
-from nblib.tasks.negation import SimilarityTask
+from nblib.tasks.similarity import SimilarityTask
 
 # Truong §4.2.2: the 15 tasks of LLM2Vec and SummEval
 MTEB_LITE = (

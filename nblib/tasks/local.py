@@ -112,6 +112,17 @@ class LocalTask:
         raise NotImplementedError("The study's data are not published on a hub.")
 
 
+def sampled(task: type[LocalTask]) -> TaskMetadata:
+    """The metadata of a task's sample."""
+    return task.metadata.model_copy(update={"name": f"{task.metadata.name}Sample", "eval_splits": ["test"]})
+
+
+def sample(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The rows of the first ids in a fixed order."""
+    drawn = pd.Series(rows.id.unique()).sample(frac=1, random_state=0).head(most)
+    return rows[rows.id.isin(drawn)].reset_index(drop=True)
+
+
 def shared_text_clusters(*columns: Sequence[str]) -> list[int]:
     """Cluster rows that share a text, directly or through other rows.
 

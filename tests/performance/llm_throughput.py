@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from nblib import llm_client, synthesis
+from nblib import llm_client, questions, synthesis
 from nblib.llm_client import Request, Server
 
 CONCURRENCY, DELAY = 64, 0.5  # requests at once, seconds
@@ -79,7 +79,7 @@ def memory():
 
 
 def requests(n):
-    prompt = synthesis.prompt("negation", "A yellow and black plane is flying in the clouds and blue sky.", {})
+    prompt = questions.prompt("negation", "A yellow and black plane is flying in the clouds and blue sky.", {})
     return (Request(f"q{k}", prompt) for k in range(n))
 
 
