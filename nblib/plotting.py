@@ -1,10 +1,13 @@
 """One figure style, and one way to save a figure: SVG, PNG and the data behind it as CSV, all byte-reproducible."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib as mpl
 import pandas as pd
 import seaborn as sns
+from adjustText import adjust_text
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nblib import paths
@@ -28,6 +31,19 @@ def use_style() -> None:
             "font.family": "DejaVu Sans", "grid.linewidth": 0.6,
         },
     )  # fmt: skip
+
+
+def label_points(ax: Axes, x: Iterable[float], y: Iterable[float], labels: Iterable[str]) -> None:
+    """Write beside each point what it is, so that no label covers another one or a point; a line leads to one that had to move far.
+
+    Call it last: the labels are placed for the axes' limits, scale and legend as they are then.
+    """
+    x, y = list(x), list(y)
+    texts = [ax.text(*point, label, fontsize=8) for *point, label in zip(x, y, labels, strict=True)]
+    line = {"arrowstyle": "-", "color": MUTED, "lw": 0.6}
+    adjust_text(
+        texts, x=x, y=y, ax=ax, expand=(1.1, 1.4), iter_lim=500, arrowprops=line
+    )  # a time limit is not reproducible
 
 
 def save_figure(figure: Figure, name: str, data: pd.DataFrame, run_dir: str | Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from itertools import combinations
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -60,6 +61,25 @@ def test_another_figure_is_other_bytes(tmp_path):
     figure = drawn()
     figure.axes[0].set_title("changed")
     assert plotting.save_figure(figure, "fig", DATA, tmp_path)[0].read_bytes() != first
+
+
+def test_labels_of_crowded_points_cover_neither_each_other_nor_a_point_and_stay_the_same():
+    def placed():
+        figure, ax = plt.subplots(figsize=(8, 5))
+        x, y = [1.0, 1.01, 1.02, 1.03, 2.0], [5.0, 5.02, 5.0, 5.03, 6.0]
+        ax.plot(x, y, "o")
+        plotting.label_points(ax, x, y, [f"a label of point {k}" for k in range(5)])
+        figure.draw_without_rendering()
+        boxes = [text.get_window_extent() for text in ax.texts if text.get_text()]
+        points = ax.transData.transform(list(zip(x, y, strict=True)))
+        plt.close(figure)
+        return boxes, points
+
+    boxes, points = placed()
+    assert len(boxes) == 5
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+    assert not any(box.contains(*point) for box in boxes for point in points)
+    assert [box.bounds for box in placed()[0]] == [box.bounds for box in boxes]
 
 
 def test_no_two_colours_are_the_same():
