@@ -34,7 +34,7 @@ def use_style() -> None:
 
 
 def label_points(ax: Axes, x: Iterable[float], y: Iterable[float], labels: Iterable[str]) -> None:
-    """Write beside each point what it is, so that no label covers another one or a point; a line leads to one that had to move far.
+    """Write beside each point what it is, so that no label covers another or a point; a line leads to one that had to move far.
 
     Call it last: the labels are placed for the axes' limits, scale and legend as they are then.
     """
