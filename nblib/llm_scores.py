@@ -113,30 +113,31 @@ def summarise(name: str, table: pd.DataFrame, sampled: bool = False) -> list[dic
     ]  # fmt: skip
 
 
-def behaviour(name: str, table: pd.DataFrame) -> dict[str, Any]:
+def habits(name: str, table: pd.DataFrame) -> list[dict[str, Any]]:
     """How a model answers, beside how well: task, habit (what is counted), value, fair (what it would be without the habit).
 
-    Rankings: the share of prompts answered with the first document; choices: how often the favourite option was chosen, and
-    how often it was right; similarities and GSM8K: the share of answers that have no number to read.
+    Rankings: the share of prompts answered with the first document, and of items where all prompts, in both orders, got the
+    same place; choices: how often the favourite option was chosen, and how often it was right; similarities and GSM8K: the
+    share of answers that have no number to read.
     """
-    kind, value, fair = task(name).kind, math.nan, math.nan
-    habit = ""
+    kind, found = task(name).kind, []
     if kind == "ranking":
-        habit, value, fair = "chose the first document (%)", table.chose_first.mean(), 0.5
+        by_place = table.chose_first.isin([0, 1]).mean()
+        found = [
+            ("chose the first document (%)", table.chose_first.mean(), 0.5),
+            ("one place to all of an item's prompts (%)", by_place, math.nan),
+        ]
     elif kind == "similarity":
         many = table.similarity.nunique()
-        habit, value, fair = (
-            f"{'one answer' if many == 1 else f'{many} answers'} for {len(table)} pairs; unreadable (%)",
-            (~table.parsed).mean(),
-            0.0,
-        )
+        said = "one answer" if many == 1 else f"{many} answers"
+        found = [(f"{said} for {len(table)} pairs; unreadable (%)", (~table.parsed).mean(), 0.0)]
     elif kind in ("choice", "mmlu"):
         commonest = table.chosen.value_counts(normalize=True)
-        habit, value = f"chose option {commonest.index[0] + 1}, its favourite (%)", commonest.iloc[0]
-        fair = (table.target == commonest.index[0]).mean()
+        right = (table.target == commonest.index[0]).mean()
+        found = [(f"chose option {commonest.index[0] + 1}, its favourite (%)", commonest.iloc[0], right)]
     elif kind == "gsm8k":
-        habit, value, fair = "no answer in the asked form (%)", (table.strict == "[invalid]").mean(), 0.0
-    return {"task": name, "habit": habit, "value": 100 * value, "fair": 100 * fair}
+        found = [("no answer in the asked form (%)", (table.strict == "[invalid]").mean(), 0.0)]
+    return [{"task": name, "habit": habit, "value": 100 * value, "fair": 100 * fair} for habit, value, fair in found]
 
 
 def result_rows(scored: pd.DataFrame, model: str, scale: str, system: str | None = None) -> list[dict]:

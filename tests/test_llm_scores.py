@@ -89,13 +89,15 @@ def test_one_answer_for_everything_correlates_with_nothing():
 
 
 def test_habits_are_counted():
-    assert llm_scores.behaviour("llm_nevir_mini", RANKED) == {
-        "task": "llm_nevir_mini", "habit": "chose the first document (%)", "value": 75.0, "fair": 50.0,
-    }  # fmt: skip
+    first, place = llm_scores.habits("llm_nevir_mini", RANKED)
+    assert first == {"task": "llm_nevir_mini", "habit": "chose the first document (%)", "value": 75.0, "fair": 50.0}
+    assert place["value"] == 100 * RANKED.chose_first.isin([0.0, 1.0]).mean() and math.isnan(place["fair"])
+    mixed = llm_scores.habits("llm_nevir_mini", RANKED.assign(chose_first=0.5))
+    assert [row["value"] for row in mixed] == [50.0, 0.0]
     chosen = pd.DataFrame({"chosen": [1, 1, 1, 0], "target": [0, 1, 0, 2]})
-    assert llm_scores.behaviour("llm_semantoneg_mini", chosen)["value"] == 75.0
-    assert llm_scores.behaviour("llm_semantoneg_mini", chosen)["fair"] == 25.0
-    assert math.isnan(llm_scores.behaviour("hellaswag_mini", chosen)["value"])
+    (favourite,) = llm_scores.habits("llm_semantoneg_mini", chosen)
+    assert (favourite["value"], favourite["fair"]) == (75.0, 25.0)
+    assert llm_scores.habits("hellaswag_mini", chosen) == []
 
 
 def test_a_model_has_rows_of_its_own_and_the_papers_stay_not_run(tmp_path):
