@@ -34,16 +34,16 @@ def use_style() -> None:
 
 
 def label_points(ax: Axes, x: Iterable[float], y: Iterable[float], labels: Iterable[str]) -> None:
-    """Write beside each point what it is, so that no label covers another or a point; a line leads to one that had to move far.
+    """Write beside each point what it is, where it covers no other label or point; a line leads to one that had to move far.
 
     Call it last: the labels are placed for the axes' limits, scale and legend as they are then.
     """
     x, y = list(x), list(y)
+    ax.figure.draw_without_rendering()  # the layout as it will be
     texts = [ax.text(*point, label, fontsize=8) for *point, label in zip(x, y, labels, strict=True)]
     line = {"arrowstyle": "-", "color": MUTED, "lw": 0.6}
-    adjust_text(
-        texts, x=x, y=y, ax=ax, expand=(1.1, 1.4), iter_lim=500, arrowprops=line
-    )  # a time limit is not reproducible
+    # a limit of iterations, as one of time is not reproducible
+    adjust_text(texts, x=x, y=y, ax=ax, expand=(1.1, 1.4), force_text=(0.3, 0.6), iter_lim=500, arrowprops=line)
 
 
 def save_figure(figure: Figure, name: str, data: pd.DataFrame, run_dir: str | Path) -> list[Path]:
