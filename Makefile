@@ -9,7 +9,8 @@ ifeq ($(origin PYTHON),undefined)
 PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
 endif
-.PHONY: study test lint lab report record
+NBLIB := $(PYTHON) -m nblib.workflow.cli
+.PHONY: study test lint lab report record export
 
 study: $(ENVIRONMENT)
 	@test -f config/$(SCALE).yaml || { echo "error: no scale '$(SCALE)'. Scales: quick, official, paper."; exit 2; }
@@ -27,10 +28,13 @@ lab: $(ENVIRONMENT)
 	@$(PYTHON) -m jupyter lab notebooks/01_diagnosis.ipynb
 
 report: $(ENVIRONMENT)
-	@$(PYTHON) -m nblib.report $(SCALE)
+	@$(NBLIB) report $(SCALE)
 
 record: $(ENVIRONMENT)
-	@$(PYTHON) -m nblib.record $(SCALE)
+	@$(NBLIB) record $(SCALE)
+
+export: $(ENVIRONMENT)
+	@$(NBLIB) export $(SCALE)
 
 .venv/installed: pyproject.toml constraints.txt weights.txt
 	@python3 -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "error: Python 3.11 or newer is needed, this is $$(python3 --version)."; exit 2; }

@@ -5,6 +5,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 DATA = PROJECT_ROOT / "data"
@@ -45,10 +49,10 @@ def cache() -> Path:
 
 
 def writable_folder(path: str | Path) -> Path:
-    """The folder, made if need be.
+    """The folder, created if it doesn't exist.
 
     Raises:
-        PermissionError: it can't be made or written to; names the folder and the way out.
+        PermissionError: it can't be created or written to; names the folder and the remedy.
     """
     folder = resolve(path)
     try:
@@ -65,9 +69,9 @@ def writable_folder(path: str | Path) -> Path:
 
 @contextmanager
 def write_atomically(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that takes its name only when the block ends well.
+    """Yield a temporary path in the same folder; it is renamed to `path` only when the block ends well.
 
-    A block that raises, or a process that is killed, leaves whatever stood at `path` before.
+    A block that raises, or a process that is killed, leaves the old file at `path`.
     """
     target = resolve(path)
     writable_folder(target.parent)
@@ -77,3 +81,9 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_csv(table: "pd.DataFrame", path: str | Path, **options: object) -> None:
+    """Write a table as CSV, atomically, with the same line ends on every system; options as for `DataFrame.to_csv`."""
+    with write_atomically(path) as draft:
+        table.to_csv(draft, index=False, lineterminator="\n", **options)

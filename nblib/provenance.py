@@ -1,4 +1,4 @@
-"""Where a result comes from, in a sidecar beside it: never inside, so that files of record stay comparable."""
+"""The provenance of a result, in a sidecar: never in the file itself, so that files of record stay comparable."""
 
 import json
 import os
@@ -12,31 +12,19 @@ from pathlib import Path
 from nblib import paths
 
 PACKAGES = (
-    "torch",
-    "sentence-transformers",
-    "transformers",
-    "mteb",
-    "lm_eval",
-    "peft",
-    "numpy",
-    "pandas",
-    "scikit-learn",
+    "torch", "sentence-transformers", "transformers", "mteb", "lm_eval", "peft", "numpy", "pandas", "scikit-learn",
     "negate",
-)
+)  # fmt: skip
 
 
 def collect(**about: object) -> dict:
-    """Commit, versions, machine and time, plus what the caller says (seed, parameters, encoder fingerprint, …)."""
+    """Commit, versions, machine and time, plus what the caller adds (seed, parameters, encoder fingerprint, …)."""
     return {
-        **about,
-        "commit": _commit(),
-        "python": sys.version.split()[0],
-        "packages": {name: _version(name) for name in PACKAGES},
-        "device": _device(),
-        "platform": platform.platform(),
+        **about, "commit": _commit(), "python": sys.version.split()[0],
+        "packages": {name: _version(name) for name in PACKAGES}, "device": _device(), "platform": platform.platform(),
         "threads": os.environ.get("OMP_NUM_THREADS", "default"),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
+    }  # fmt: skip
 
 
 def write_sidecar(artefact: str | Path, **about: object) -> Path:
@@ -47,10 +35,16 @@ def write_sidecar(artefact: str | Path, **about: object) -> Path:
     return sidecar
 
 
+def read_sidecar(artefact: str | Path) -> dict:
+    """What `write_sidecar` has left for an artefact; empty where there is none."""
+    sidecar = paths.resolve(f"{artefact}.json")
+    return json.loads(sidecar.read_text(encoding="utf-8")) if sidecar.is_file() else {}
+
+
 def line(**about: object) -> str:
-    """One line for a notebook's head: what this run is."""
-    said = ", ".join(f"{key} {value}" for key, value in about.items())
-    return " · ".join(filter(None, [said, f"commit {_commit()}", f"torch {_version('torch')} on {_device()}"]))
+    """One line that identifies a run, for a notebook's head."""
+    described = ", ".join(f"{key} {value}" for key, value in about.items())
+    return " · ".join(filter(None, [described, f"commit {_commit()}", f"torch {_version('torch')} on {_device()}"]))
 
 
 def _commit() -> str:

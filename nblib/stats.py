@@ -1,4 +1,4 @@
-"""Uncertainty and comparison: bootstrap over clusters, paired bootstrap, Wilcoxon with Holm's correction."""
+"""Uncertainty and comparison: bootstrap over clusters, paired bootstrap, McNemar and Wilcoxon, Holm's correction."""
 
 from collections.abc import Callable, Sequence
 
@@ -91,11 +91,11 @@ def cluster_interval(
     groups = codes.max() + 1
     values = []
     for _ in range(resamples):
-        drawn = np.repeat(np.arange(n), np.bincount(rng.integers(groups, size=groups), minlength=groups)[codes])
-        values.append(statistic(*(array[drawn] for array in arrays)))
+        resample = np.repeat(np.arange(n), np.bincount(rng.integers(groups, size=groups), minlength=groups)[codes])
+        values.append(statistic(*(array[resample] for array in arrays)))
     if np.isnan(values).all():
         return np.nan, np.nan
-    # A resample of one constant has no correlation; with few clusters that happens and says nothing about the rest.
+    # A resample of one constant has no correlation; with few clusters that happens; the other resamples still count.
     low, high = np.nanquantile(values, [0.025, 0.975])
     return float(low), float(high)
 
@@ -122,3 +122,33 @@ def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
     return scikit_posthocs.posthoc_wilcoxon(
         long, val_col="score", group_col="system", p_adjust="holm", zero_method="pratt"
     ).loc[scores.columns, scores.columns]  # fmt: skip
+
+
+def mcnemar(first: pd.Series, second: pd.Series) -> dict[str, float]:
+    """The exact McNemar test of two systems on the same items.
+
+    Args:
+        first, second: whether an item is right, by id.
+
+    Returns:
+        difference (points, second minus first), only_first, only_second (items that one alone gets right), p.
+    """
+    from statsmodels.stats.contingency_tables import mcnemar as exact  # a second to import
+
+    one, other = (column.astype(bool) for column in (first, second.reindex(first.index)))
+    only_first, only_second = int((one & ~other).sum()), int((other & ~one).sum())
+    table = [[int((one & other).sum()), only_first], [only_second, int((~one & ~other).sum())]]
+    p = float(exact(table, exact=True).pvalue)
+    return {
+        "difference": 100 * (other.mean() - one.mean()),
+        "only_first": only_first,
+        "only_second": only_second,
+        "p": p,
+    }
+
+
+def holm(p: Sequence[float]) -> np.ndarray:
+    """p values corrected for their number by Holm's method."""
+    from statsmodels.stats.multitest import multipletests  # a second to import
+
+    return multipletests(p, method="holm")[1] if len(p) else np.asarray(p)

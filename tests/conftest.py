@@ -1,4 +1,4 @@
-"""What all tests share: a cache of their own, the official data only where asked for, and a tiny encoder made on the spot."""
+"""What all tests share: a cache of their own, the official data only where asked for, and a tiny random encoder."""
 
 import copy
 import os
@@ -8,39 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from encoders import toy_triples
+from support.encoders import save_bert, toy_examples
 
-from nblib import models
+from nblib.models import encoders
 
-os.environ.setdefault(
-    "HF_HUB_OFFLINE", "1"
-)  # read on import: a model that isn't here is refused at once, not after a minute
+# Read on import: a model that isn't here is refused at once, not after a minute
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
 WORDS = [
-    "the",
-    "a",
-    "an",
-    "is",
-    "was",
-    "are",
-    "not",
-    "no",
-    "never",
-    "any",
-    "it",
-    "he",
-    "she",
-    "they",
-    "man",
-    "woman",
-    "dog",
-    "cat",
-    "door",
-    "open",
-    "closed",
-    "house",
-    "red",
-    "green",
-]
+    "the", "a", "an", "is", "was", "are", "not", "no", "never", "any", "it", "he", "she", "they", "man", "woman", "dog", "cat",
+    "door", "open", "closed", "house", "red", "green",
+]  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -94,58 +71,41 @@ def kept_cache(request: pytest.FixtureRequest) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def tiny_encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sentence-transformers model with random weights: BERT, 2 layers of 32 dimensions, WordPiece, mean pooling."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    base, folder = tmp_path_factory.mktemp("tiny_base"), tmp_path_factory.mktemp("tiny") / "tiny-encoder"
     letters = [*string.ascii_lowercase, *string.digits]
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *string.punctuation, *letters]
-    vocabulary += [f"##{letter}" for letter in letters] + [word for word in WORDS if word not in letters]
-    (base / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(7)
-        model = BertModel(
-            BertConfig(
-                vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-                intermediate_size=64, max_position_embeddings=64, initializer_range=0.5,
-            )
-        )  # fmt: skip
-    model.save_pretrained(base)
-    BertTokenizerFast.from_pretrained(base, model_max_length=64).save_pretrained(base)
-    transformer = Transformer(str(base), max_seq_length=64)
-    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
-    SentenceTransformer(modules=[transformer, pooling], device="cpu").save(str(folder), create_model_card=False)
+    words = [*string.punctuation, *letters, *(f"##{letter}" for letter in letters)]
+    words += [word for word in WORDS if word not in letters]
+    options = {"num_attention_heads": 4, "max_position_embeddings": 64, "initializer_range": 0.5}
+    base, folder = tmp_path_factory.mktemp("tiny_base"), tmp_path_factory.mktemp("tiny") / "tiny-encoder"
+    save_bert(base, words, 64, seed=7, **options).save(str(folder), create_model_card=False)
     return folder
 
 
 @pytest.fixture(scope="session")
-def tiny_encoder(tiny_encoder_folder: Path) -> models.Encoder:
+def tiny_encoder(tiny_encoder_folder: Path) -> encoders.Encoder:
     """The tiny model, loaded."""
-    return models.load(str(tiny_encoder_folder), device="cpu")
+    return encoders.load(str(tiny_encoder_folder), device="cpu")
 
 
 @pytest.fixture(scope="session")
 def toy(tiny_encoder_folder):
     """A training of 12 steps: three epochs of two passes over six anchors, four at a time."""
-    from nblib.finetuning import Settings
+    from nblib.training.trainer import Settings
 
     return Settings(str(tiny_encoder_folder), learning_rate=1e-2, epochs=3, batch_size=4, bf16=False, rank=4)
 
 
 @pytest.fixture(scope="session")
 def full(toy, tmp_path_factory):
-    from nblib import finetuning
+    from nblib.training import trainer
 
-    return finetuning.train(toy, toy_triples(), tmp_path_factory.mktemp("full"), checkpoint_steps=100)
+    return trainer.train("bi-encoder", toy, toy_examples(), tmp_path_factory.mktemp("full"))
 
 
 @pytest.fixture(scope="session")
 def lora(toy, tmp_path_factory):
-    from nblib import finetuning
+    from nblib.training import trainer
 
-    return finetuning.train(replace(toy, method="lora"), toy_triples(), tmp_path_factory.mktemp("lora"))[0]
+    return trainer.train("bi-encoder", replace(toy, method="lora"), toy_examples(), tmp_path_factory.mktemp("lora"))[0]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The package's shape: floors, and modules that do nothing on import."""
+"""The package's shape: layers, and modules that do nothing on import."""
 
 import ast
 import json
@@ -13,7 +13,10 @@ FILES = sorted((paths.PROJECT_ROOT / "nblib").rglob("*.py"))
 MODULES = [
     ".".join(file.relative_to(paths.PROJECT_ROOT).with_suffix("").parts).removesuffix(".__init__") for file in FILES
 ]
-LIGHT = ["paths", "published", "results", "corpora", "stats", "negation_adapter", "synthesis", "report"]
+LIGHT = [
+    "paths", "stats", "corpora", "results", "results.published", "results.report", "models.negation_adapter", "synthesis.run",
+    "benchmarks.catalogue", "workflow.cli", "workflow.outputs", "workflow.sweeps",
+]  # fmt: skip
 
 
 def python(code, *arguments, cwd=paths.PROJECT_ROOT):
@@ -22,10 +25,10 @@ def python(code, *arguments, cwd=paths.PROJECT_ROOT):
     )
 
 
-def test_a_module_imports_only_from_floors_below_its_own():
+def test_a_module_imports_only_from_layers_below_its_own_and_in_no_circle():
     done = python("from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 kept, 0 broken" in done.stdout
+    assert "2 kept, 0 broken" in done.stdout
 
 
 def test_importing_every_module_prints_nothing_and_writes_nothing(tmp_path):

@@ -1,9 +1,12 @@
 """One environment, declared once: project, constraints and conda agree."""
 
+import ast
 import re
+import sys
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 
+import nbformat
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -20,6 +23,11 @@ FIXED_TOOLS = [
     "jupyterlab", "papermill", "torch", "sentence-transformers", "transformers", "peft", "openai", "rapidfuzz",
     "matplotlib", "seaborn", "pandas", "mteb", "lm-eval",
 ]  # fmt: skip
+
+
+# Declared and imported nowhere: what opens the notebooks and runs the Snakefile; what pandas reads Parquet with; what
+# transformers reads 4-bit weights and a tokenizer with.
+NOT_IMPORTED = {"jupyterlab", "snakemake", "pyarrow", "gguf", "sentencepiece"}
 
 
 def pins():
@@ -42,6 +50,37 @@ def test_a_dependency_has_an_exact_pin_that_satisfies_it_and_is_what_is_installe
     assert exact.operator == "=="
     assert requirement.specifier.contains(exact.version)
     assert version(requirement.name).split("+")[0] == exact.version, "the tests run in another environment"
+
+
+def sources():
+    """The Python of the package, the notebooks and the Snakefile's own imports."""
+    root = paths.PROJECT_ROOT
+    yield from (file.read_text(encoding="utf-8") for file in (root / "nblib").rglob("*.py"))
+    for file in paths.NOTEBOOKS.glob("*.ipynb"):
+        cells = nbformat.read(file, as_version=4).cells
+        yield "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    lines = (root / "Snakefile").read_text(encoding="utf-8").splitlines()
+    yield "\n".join(line for line in lines if re.match("(import|from) ", line))
+
+
+def imported():
+    """The distributions that are imported, by their canonical names."""
+    packages = set()
+    for source in sources():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                packages |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                packages.add(node.module.split(".")[0])
+    known = packages_distributions()
+    foreign = packages - set(sys.stdlib_module_names) - {"nblib"}
+    return {canonicalize_name(known.get(package, [package])[0]) for package in foreign}
+
+
+def test_every_import_is_declared_and_everything_declared_is_imported():
+    declared = {canonicalize_name(requirement.name) for requirement in DECLARED}
+    assert sorted(imported() - declared) == []
+    assert sorted(declared - imported() - NOT_IMPORTED) == []
 
 
 def test_every_constraint_is_exact_and_stands_once():

@@ -1,4 +1,4 @@
-"""Sidecars say where a result comes from, and nothing that is nobody's business."""
+"""Sidecars have a result's provenance and no secrets."""
 
 import json
 import re
@@ -8,19 +8,19 @@ import sys
 from nblib import paths, provenance
 
 
-def test_a_sidecar_stands_beside_its_artefact_and_says_commit_versions_and_device(tmp_path):
+def test_a_sidecar_has_its_artefacts_name_and_commit_versions_and_device(tmp_path):
     sidecar = provenance.write_sidecar(tmp_path / "adapter.safetensors", seed=3, encoder="tiny")
     assert sidecar == tmp_path / "adapter.safetensors.json"
-    said = json.loads(sidecar.read_text())
-    assert said["seed"] == 3
-    assert said["encoder"] == "tiny"
-    assert re.fullmatch(r"[0-9a-f]{12}(\+changes)?|unknown", said["commit"])
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["finished"])
-    assert said["python"] == sys.version.split()[0]
-    assert said["device"]
-    assert said["threads"]
-    assert all(re.match(r"\d+\.", version) for version in said["packages"].values()), said["packages"]
-    assert {"torch", "sentence-transformers", "transformers", "numpy"} <= set(said["packages"])
+    about = json.loads(sidecar.read_text())
+    assert about["seed"] == 3
+    assert about["encoder"] == "tiny"
+    assert re.fullmatch(r"[0-9a-f]{12}(\+changes)?|unknown", about["commit"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", about["finished"])
+    assert about["python"] == sys.version.split()[0]
+    assert about["device"]
+    assert about["threads"]
+    assert all(re.match(r"\d+\.", version) for version in about["packages"].values()), about["packages"]
+    assert {"torch", "sentence-transformers", "transformers", "numpy"} <= set(about["packages"])
 
 
 def test_the_commit_is_that_of_the_project_whatever_the_working_directory(tmp_path, monkeypatch):
@@ -43,11 +43,11 @@ def test_the_environments_secrets_are_not_written_down(tmp_path, monkeypatch):
     assert "canary" not in provenance.line(seed=1)
 
 
-def test_a_notebooks_line_says_what_it_is_told_and_what_runs():
+def test_a_notebooks_line_has_its_parameters_and_what_runs():
     assert provenance.line().startswith("commit ")
     assert re.fullmatch(r"scale quick, seed 1 · commit \S+ · torch \d\S+ on .+", provenance.line(scale="quick", seed=1))
 
 
-def test_a_package_that_is_not_there_is_said_to_be_absent(monkeypatch):
+def test_a_package_that_is_not_there_is_recorded_as_absent(monkeypatch):
     monkeypatch.setattr(provenance, "PACKAGES", ("no-such-package",))
     assert provenance.collect()["packages"] == {"no-such-package": "not installed"}

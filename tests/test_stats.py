@@ -122,3 +122,16 @@ def test_all_right_or_all_wrong_still_has_an_interval():
     assert stats.share_interval([0, 1], [0, 0]) == (0.5, 0.5)  # one cluster, neither all right nor all wrong
     values = [0, 1] * 30
     assert stats.share_interval(values) == stats.cluster_bootstrap(values)
+
+
+def test_an_interval_of_any_statistic_heeds_clusters():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=100)
+    alone = stats.cluster_interval(np.mean, values)
+    assert np.allclose(alone, stats.cluster_bootstrap(values), atol=0.05)
+    again = stats.cluster_interval(np.mean, np.repeat(values, 4), clusters=np.repeat(range(100), 4))
+    assert np.allclose(again, alone)  # four copies of a row are no more evidence than one
+    careless = stats.cluster_interval(np.mean, np.repeat(values, 4))
+    assert careless[1] - careless[0] < 0.7 * (again[1] - again[0])
+    with pytest.raises(ValueError, match="No rows"):
+        stats.cluster_interval(np.mean, [])

@@ -10,8 +10,10 @@ import time
 
 import numpy as np
 
-from nblib import corpora, embeddings, models, semantoneg
-from nblib.negation_adapter import GRID, NegationAdapter, contributions, softmax_weights
+from nblib import corpora
+from nblib.benchmarks import semantoneg
+from nblib.models import embeddings, encoders
+from nblib.models.negation_adapter import GRID, NegationAdapter, contributions, softmax_weights
 
 
 def fastest(run, repeats=3):
@@ -47,7 +49,7 @@ def main():
         f"adapter fit, 1,000 triplets x 768, 21 values of a: {ours:.3f} s; value by value {stock:.3f} s: {stock / ours:.1f} x"
     )
 
-    encoder = models.load("all-MiniLM-L6-v2")
+    encoder = encoders.load("all-MiniLM-L6-v2")
     items = semantoneg.load("semantoneg_mini")
     texts = [*items.input, *items.positive, *(s for pair in items.negatives for s in pair)]
     stock = fastest(lambda: encoder.model.encode(texts, show_progress_bar=False), 1)

@@ -16,8 +16,8 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from nblib import llm_client, questions, synthesis
-from nblib.llm_client import Request, Server
+from nblib.synthesis import client, prompts, run
+from nblib.synthesis.client import Request, Server
 
 CONCURRENCY, DELAY = 64, 0.5  # requests at once, seconds
 
@@ -79,12 +79,12 @@ def memory():
 
 
 def requests(n):
-    prompt = questions.prompt("negation", "A yellow and black plane is flying in the clouds and blue sky.", {})
+    prompt = prompts.prompt("negation", "A yellow and black plane is flying in the clouds and blue sky.", {})
     return (Request(f"q{k}", prompt) for k in range(n))
 
 
 def ask(server, n):
-    asyncio.run(llm_client.ask(server, requests(n), lambda request, answer: None, total=n))
+    asyncio.run(client.ask(server, requests(n), lambda request, answer: None, total=n))
 
 
 def rate(n=2000):
@@ -103,7 +103,7 @@ def rate(n=2000):
         ).astype(str)
         with tempfile.TemporaryDirectory() as folder:
             started = time.perf_counter()
-            asyncio.run(synthesis.generate(anchors, server, Path(folder) / "generations.jsonl", attempts=1))
+            asyncio.run(run.generate(anchors, server, Path(folder) / "generations.jsonl", attempts=1))
             took = time.perf_counter() - started
         say(
             f"synthesis, parsed and kept on disk: {took:.1f} s, {n / took:.1f}/s, {100 * n / took / ideal:.1f} % of the ideal"
@@ -123,7 +123,7 @@ def flatness(largest):
                 if asked % 100 == 0:
                     peak = max(peak, memory())
 
-            asyncio.run(llm_client.ask(server, requests(n), keep, total=n))
+            asyncio.run(client.ask(server, requests(n), keep, total=n))
             say(f"memory, {n:,} requests: at most {peak:.1f} MiB ({time.perf_counter() - started:.0f} s)")
 
 

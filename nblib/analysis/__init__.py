@@ -1,0 +1,13 @@
+"""What the notebooks' tables and figures say, computed from predictions.
+
+`diagnosis`                 01: is the negation nearer than the paraphrase?
+`contamination`             03: which training texts stand in a benchmark?
+`adapter_study`             06: Cao's tables
+`encoder_card`, `search`    07: one system on one card, and two rankings side by side
+`systems`                   systems compared: accuracies, tests, costs
+`training_comparison`       08: Truong's trainings
+`weller`                    09: NevIR's pairs and architectures
+`vahtola`                   10: SemAntoNeg's families and errors; `semantoneg_construction`: how it is made
+`gsm8k`                     12: errors of arithmetic
+`sentence_explorer`         a reader's own sentence
+"""

@@ -1,0 +1,339 @@
+"""Cao's experiments with the negation adapter (§5): on STSB, from STSB to SemAntoNeg, and within SemAntoNeg."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
+from tqdm.auto import tqdm
+
+from nblib import paths, results, stats
+from nblib.analysis import diagnosis
+from nblib.models import embeddings
+from nblib.models.encoders import Encoder
+from nblib.models.negation_adapter import (
+    DEFAULT_WEIGHTING,
+    GRID,
+    WEIGHTINGS,
+    NegationAdapter,
+    NoNegationSensitiveDimension,
+    choices,
+    contributions,
+    correlations,
+    softmax_weights,
+)
+
+TEST_SHARE = 2152 / 3152  # §5.3: 1000 items to learn from, 2152 to test on
+BY_ROW, BY_SET = "by row (the paper's)", "by sentence set"
+CONSTRAINED = "correlation-constrained"  # a loses at most a point of correlation (see `NegationAdapter`)
+COSINE = "weighted cosine"  # with equal weights, the plain cosine
+
+Triplets = tuple[np.ndarray, np.ndarray, np.ndarray]  # anchors [n, d], positives [n, d], negatives [n, m, d]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Embedded STSB pairs: `first`, `second`, `negated` [n, d], human `score` [n], and which pairs are paraphrases (group 5)."""
+
+    first: np.ndarray
+    second: np.ndarray
+    negated: np.ndarray
+    score: np.ndarray
+    is_paraphrase: np.ndarray
+
+    @property
+    def triplets(self) -> Triplets:
+        """Anchors, positives [n, d] and negatives [n, 1, d]."""
+        keep = self.is_paraphrase
+        return self.first[keep], self.second[keep], self.negated[keep][:, None]
+
+    @property
+    def scored(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the correlation is computed on: first and second sentences, human similarity."""
+        return self.first, self.second, self.score
+
+
+def embed_pairs(pairs: pd.DataFrame, encoder: Encoder) -> Pairs:
+    """Embed pairs from `diagnosis.with_negations`, rows without NegS1 dropped.
+
+    Raises:
+        ValueError: no pair of group 5 is among them.
+    """
+    is_paraphrase = (pairs.group == max(diagnosis.GROUPS)).to_numpy()
+    if not is_paraphrase.any():
+        raise ValueError("No pair of similarity group 5 has a usable negation: the adapter can't be fitted or tested.")
+    vectors = embeddings.encode(encoder, [*pairs.sentence1, *pairs.sentence2, *pairs.negated])
+    return Pairs(*np.split(vectors, 3), pairs.score.to_numpy(), is_paraphrase)
+
+
+def on_stsb(train: Pairs, test: Pairs) -> pd.DataFrame:
+    """Table 1 for every weighting, with a chosen on the training part under both rules.
+
+    Returns:
+        weighting, rule ("accuracy" or `CONSTRAINED`), adapter, a, train_accuracy, train_pearson, accuracy, pearson (percent,
+        on test), n (triplets), n_pairs. The first row is the unweighted embedding (weighting "none", no adapter).
+    """
+    plain = _uniform(train.first)
+    rows = [("none", "", None, 0.0, *_measure(train, plain, COSINE), *_measure(test, plain, COSINE))]
+    for weighting in WEIGHTINGS:
+        for rule, scored in [("accuracy", None), (CONSTRAINED, train.scored)]:
+            adapter = NegationAdapter(weighting).fit(*train.triplets, scored=scored)
+            weights = adapter.weights_[None, :]
+            measured = (*_measure(train, weights, weighting), *_measure(test, weights, weighting))
+            rows.append((weighting, rule, adapter, adapter.a_, *measured))
+    columns = ["weighting", "rule", "adapter", "a", "train_accuracy", "train_pearson", "accuracy", "pearson"]
+    return pd.DataFrame(rows, columns=columns).assign(n=int(test.is_paraphrase.sum()), n_pairs=len(test.score))
+
+
+def encode(items: pd.DataFrame, encoder: Encoder) -> Triplets:
+    """Embed SemAntoNeg's items: inputs [n, d], positives [n, d] and negatives [n, 2, d].
+
+    Args:
+        items: from `semantoneg.load`.
+    """
+    texts = [*items.input, *items.positive, *(text for pair in items.negatives for text in pair)]
+    vectors, n = embeddings.encode(encoder, texts), len(items)
+    return vectors[:n], vectors[n : 2 * n], vectors[2 * n :].reshape(n, 2, -1)
+
+
+def unweighted(vectors: Triplets) -> np.ndarray:
+    """Whether the plain cosine prefers the positive to both negatives (a tie is wrong), bool [n]."""
+    return choices(*vectors, _uniform(vectors[0]), COSINE)[:, 0]
+
+
+def _uniform(vectors: np.ndarray) -> np.ndarray:
+    """Equal weights for all dimensions: one row."""
+    return np.full((1, vectors.shape[1]), 1 / vectors.shape[1])
+
+
+def _measure(pairs: Pairs, weights: np.ndarray, weighting: str) -> tuple[float, float]:
+    """Accuracy and Pearson (percent) under one row of weights."""
+    accuracy = choices(*pairs.triplets, weights, weighting).mean()
+    return 100 * accuracy, 100 * correlations(*pairs.scored, weights, weighting)[0]
+
+
+def by_reason(pairs: pd.DataFrame, encoder: Encoder) -> pd.DataFrame:
+    """The unweighted accuracy (percent) on paraphrase triplets, with n, by the negator's output ("plain negation" or the
+    reason).
+
+    Args:
+        pairs: from `diagnosis.with_negations`, rows without NegS1 dropped.
+    """
+    paraphrases = pairs[pairs.group == max(diagnosis.GROUPS)]
+    compared = diagnosis.compare(paraphrases, encoder)
+    reasons = paraphrases.reason.replace("", "plain negation").to_numpy()
+    right = 100 * (compared.sim_12 > compared.sim_1neg1)
+    table = right.groupby(reasons).agg(accuracy="mean", n="size").rename_axis("NegS1 is from a")
+    return table.sort_values("n", ascending=False).reset_index()
+
+
+def plain_correlation(pairs: pd.DataFrame, encoder: Encoder) -> float:
+    """Pearson × 100 of the unweighted similarity with human scores."""
+    first, second = np.split(embeddings.encode(encoder, [*pairs.sentence1, *pairs.sentence2]), 2)
+    return 100 * float(np.corrcoef(embeddings.similarity(first, second, encoder.spec.similarity), pairs.score)[0, 1])
+
+
+def trade_off(train: Pairs, test: Pairs, grid: Sequence[float] = GRID) -> pd.DataFrame:
+    """Accuracy against correlation over a, for each weighting: a, accuracy and Pearson (percent) on train and on test."""
+    mean = contributions(*train.triplets)
+    weights = softmax_weights(mean, grid)
+    rows = []
+    for weighting in WEIGHTINGS:
+        for name, pairs in [("train", train), ("test", test)]:
+            right = choices(*pairs.triplets, weights, weighting).mean(axis=0)
+            pearson = correlations(*pairs.scored, weights, weighting)
+            rows += [(weighting, name, a, 100 * right[k], 100 * pearson[k]) for k, a in enumerate(grid)]
+    return pd.DataFrame(rows, columns=["weighting", "part", "a", "accuracy", "pearson"])
+
+
+def transfer(learnt: pd.DataFrame, vectors: Triplets, *, repeats: int = 10, seed: int = 0) -> pd.DataFrame:
+    """Table 2: the adapters of `on_stsb` on SemAntoNeg.
+
+    Returns:
+        weighting, rule, a, accuracy on all items, n; mean and sd over random samples of `TEST_SHARE` of them, sample_n.
+    """
+    n = len(vectors[0])
+    samples = [test for _, test in ShuffleSplit(repeats, test_size=TEST_SHARE, random_state=seed).split(vectors[0])]
+    rows = []
+    for row in learnt.itertuples():
+        if row.adapter is None:
+            right = 100 * unweighted(vectors)
+        else:
+            right = 100 * choices(*vectors, row.adapter.weights_[None, :], row.weighting)[:, 0]
+        sampled = [right[sample].mean() for sample in samples]
+        spread = (np.mean(sampled), np.std(sampled, ddof=1))
+        rows.append((row.weighting, row.rule, row.a, right.mean(), n, *spread, len(samples[0])))
+    return pd.DataFrame(rows, columns=["weighting", "rule", "a", "accuracy", "n", "mean", "sd", "sample_n"])
+
+
+def random_splits(
+    sentence_sets: Sequence[int], repeats: int, seed: int
+) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+    """Shuffled training and test rows of each repetition: `BY_ROW` as in the paper; `BY_SET` keeps sentence sets whole."""
+    options = {"n_splits": repeats, "test_size": TEST_SHARE, "random_state": seed}
+    sets = np.asarray(sentence_sets)
+    parts = {BY_ROW: ShuffleSplit(**options).split(sets), BY_SET: GroupShuffleSplit(**options).split(sets, groups=sets)}
+    # GroupShuffleSplit returns rows in file order; the first K of them would be whole sets from the top of the file.
+    splits = {}
+    for split, repetitions in parts.items():
+        numbered = enumerate(repetitions)
+        splits[split] = [(np.random.default_rng([seed, k]).permutation(train), test) for k, (train, test) in numbered]
+    return splits
+
+
+def within_semantoneg(
+    vectors: Triplets, sentence_sets: Sequence[int], train_sizes: Sequence[int], *, repeats: int = 10, seed: int = 0
+) -> pd.DataFrame:
+    """Learn and test within SemAntoNeg over random splits (§5.3), by row and by sentence set, for every weighting.
+
+    Args:
+        vectors: inputs, positives, negatives from `encode`.
+        train_sizes: K; the first K items of the shuffled training part (all of them, where it has fewer) are learnt from.
+
+    Returns:
+        split, repeat, weighting ("none": unweighted), k (0 there), a (NaN for k = 0 or no result), n_train, n_test, accuracy
+        (percent; NaN where max(V̄) ≤ 0), and the error in that case.
+    """
+    rows = []
+    for split, parts in random_splits(sentence_sets, repeats, seed).items():
+        for repeat, (train, test) in enumerate(tqdm(parts, desc=f"splits {split}")):
+            held_out = [part[test] for part in vectors]
+            plain = 100 * unweighted(held_out).mean()
+            rows.append((split, repeat, "none", 0, np.nan, 0, len(test), plain, ""))
+            for weighting in WEIGHTINGS:
+                for k in train_sizes:
+                    learnt = train[:k]
+                    try:
+                        adapter = NegationAdapter(weighting).fit(*(part[learnt] for part in vectors))
+                        accuracy = 100 * choices(*held_out, adapter.weights_[None, :], weighting).mean()
+                        a, fault = adapter.a_, ""
+                    except NoNegationSensitiveDimension as error:
+                        a, accuracy, fault = np.nan, np.nan, str(error)
+                    rows.append((split, repeat, weighting, k, a, len(learnt), len(test), accuracy, fault))
+    columns = ["split", "repeat", "weighting", "k", "a", "n_train", "n_test", "accuracy", "error"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def metric_name(k: int) -> str:
+    """The name in Tables 3 and 4 of the accuracy for a training size (0: unweighted); our own sizes have no published number."""
+    return "accuracy" if k == 0 else f"accuracy_w_anto_{k}"
+
+
+def summary(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean and sd over the splits: split, weighting, k, n_train, n_test (rounded means), answers (splits with a result),
+    accuracy, sd. An accuracy is given only where every split has a result."""
+    groups = runs.groupby(["split", "weighting", "k"], sort=False)
+    table = groups.agg(
+        n_train=("n_train", "mean"), n_test=("n_test", "mean"), answers=("accuracy", "count"), splits=("accuracy", "size"),
+        accuracy=("accuracy", "mean"), sd=("accuracy", "std"),
+    ).reset_index()  # fmt: skip
+    # The splits on which an adapter exists are not a fair sample of all splits.
+    table.loc[table.answers < table.splits, ["accuracy", "sd"]] = np.nan
+    return table.round({"n_train": 0, "n_test": 0}).drop(columns="splits")
+
+
+def by_method(runs: pd.DataFrame, weighting: str = DEFAULT_WEIGHTING, split: str = BY_ROW) -> pd.DataFrame:
+    """Scores for a rank diagram: a row per split, a column per training size with a result on every split."""
+    chosen = runs[runs.weighting.isin(["none", weighting]) & (runs.split == split)]
+    wide = chosen.pivot(index="repeat", columns="k", values="accuracy").dropna(axis="columns")
+    return wide.rename(columns=lambda k: "unweighted" if k == 0 else f"K = {k}")
+
+
+def pooled_methods(run_dir: str | Path) -> pd.DataFrame:
+    """`by_method` over all encoders of a run; those without a result for every training size and split are left out.
+
+    Raises:
+        FileNotFoundError: notebook 06 has left no splits in the run.
+    """
+    tables = {}
+    for file in sorted((paths.resolve(run_dir) / "scores").glob("*/adapter_splits.csv")):
+        runs = pd.read_csv(file)
+        scores = by_method(runs)
+        if len(scores.columns) == runs.k.nunique():
+            tables[file.parent.name] = scores
+    if not tables:
+        raise FileNotFoundError(f"No encoder with adapter results in {run_dir}/scores. `make study` runs notebook 06.")
+    return pd.concat(tables, names=["encoder"])
+
+
+def smallest_p(scores: pd.DataFrame) -> float:
+    """The smallest corrected p value these repetitions can give: all of one sign, times the number of comparisons (Holm)."""
+    systems = len(scores.columns)
+    return min(1.0, 2.0 ** (1 - len(scores)) * systems * (systems - 1) / 2)
+
+
+def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
+    """Draw Figure 3, the critical-difference diagram of systems (Wilcoxon–Holm).
+
+    Args:
+        scores: one row per repetition, one column per system.
+
+    Returns:
+        system, mean rank (1 = best), and the corrected p value against each other system.
+    """
+    import scikit_posthocs
+
+    p_values = stats.wilcoxon_holm(scores)
+    ranks = scores.rank(axis=1, ascending=False).mean()
+    scikit_posthocs.critical_difference_diagram(ranks, p_values, alpha=alpha, ax=ax)
+    return p_values.rename_axis("system").add_prefix("p against ").reset_index().assign(rank=ranks.to_numpy())
+
+
+def result_rows(
+    encoder: str,
+    *,
+    table1: pd.DataFrame,
+    table2: pd.DataFrame,
+    table3: pd.DataFrame,
+    ranks: pd.DataFrame | None,
+    exhibit: str,
+    interval: tuple[float, float],
+    sts: str,
+    benchmark: str,
+    **about: object,
+) -> list[dict]:
+    """The notebook's tables as rows of the results schema: one row per printed cell and weighting, which `model` names.
+
+    Args:
+        interval: 95 % of the unweighted accuracy on all items (percent).
+        sts, benchmark: the corpora's names.
+        about: scale, official and stand_in of every row (see `results.row`).
+    """
+    rows = []
+    for item in table1.itertuples():
+        data = f"{sts} dev+test, {item.negations} negations"
+        weighted = "" if item.weighting == "none" else "_w_sts"
+        for metric, value, n in [("accuracy", item.accuracy, item.n), ("pearson", item.pearson, item.n_pairs)]:
+            where = ("cao", "Table 1", encoder, "STSB", f"{metric}{weighted}")
+            rows.append(results.row(*where, value, n=n, data=data, model=_variant(encoder, item), **about))
+    for item in table2.itertuples():
+        plain = item.weighting == "none"
+        where = ("cao", "Table 2", encoder, "SemAntoNeg", "accuracy" if plain else "accuracy_w_sts")
+        own = {"model": _variant(encoder, item), **about}
+        measured = {"n": item.n, "data": benchmark, "interval": interval if plain else (np.nan, np.nan)}
+        rows.append(results.row(*where, item.accuracy, **measured, **own))
+        spread = (item.mean - item.sd, item.mean + item.sd)
+        data = f"{benchmark}, {table3.answers.max()} samples"
+        rows.append(results.row(*where, item.mean, n=item.sample_n, data=data, interval=spread, **own))
+    for item in table3.itertuples():
+        where = ("cao", exhibit, encoder, "SemAntoNeg", metric_name(item.k))
+        model = encoder if item.k == 0 else f"{encoder} + adapter ({item.weighting}, K = {item.n_train:.0f})"
+        own = {"n": item.n_test, "data": f"{benchmark}, {item.answers} splits {item.split}", "model": model, **about}
+        if not np.isnan(item.accuracy):
+            spread = (item.accuracy - item.sd, item.accuracy + item.sd)
+            rows.append(results.row(*where, item.accuracy, interval=spread, **own))
+    for item in ranks.itertuples() if ranks is not None else ():
+        where = ("cao", "Figure 3", encoder, "SemAntoNeg", f"mean rank, {item.system}")
+        data = f"{benchmark}, {table3.answers.max()} splits {BY_ROW}"
+        alone = {**about, "model": f"{encoder} alone; the paper pools ten encoders", "stand_in": True}
+        rows.append(results.row(*where, item.rank, n=table3.answers.max(), data=data, **alone))
+    return rows
+
+
+def _variant(encoder: str, item: tuple) -> str:
+    if item.weighting == "none":
+        return encoder
+    return f"{encoder} + adapter ({item.weighting}, a = {item.a:g}, {item.rule})"

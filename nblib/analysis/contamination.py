@@ -1,0 +1,101 @@
+"""Have the training texts leaked into a benchmark? Exact matches and shared n-grams (Truong §5.1, Data contamination).
+
+A field of a benchmark's item and a training text *match* when their words are the same or one holds all the other's in a row
+(the paper's footnote 7: "is included in …, or vice versa"); they *share an n-gram* when n words in a row are the same. Case and
+punctuation don't count, and texts of fewer than five words aren't looked at.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from difflib import SequenceMatcher
+
+import pandas as pd
+
+from nblib import corpora, results
+
+SIZES = (5, 8, 13)
+NO_BENCHMARKS = {"hedgetriple", "exclusions", "paraphrases_mini", "paraphrases_mini_sets"}  # trained on or built from
+FEWEST = 5  # words; "all samples have a minimum length of 5 words"
+_WORDS = re.compile(r"[^\W_]+")
+
+
+def benchmarks(data: str) -> list[str]:
+    """The corpora to look in: the miniatures ("mini"), or these and the official benchmarks ("official")."""
+    entries = {name: entry for name, entry in corpora.entries().items() if name not in NO_BENCHMARKS}
+    return [name for name, entry in entries.items() if data == "official" or not entry.official]
+
+
+def fields(name: str) -> pd.DataFrame:
+    """Every text of a corpus long enough to look at: item (a number), field (its column), text."""
+    table = corpora.load(name)
+    columns = [column for column, kind in corpora.describe(name).columns.items() if kind in ("str", "list")]
+    long = table[columns].rename_axis("item").reset_index().melt("item", var_name="field", value_name="value")
+    long = long.rename(columns={"value": "text"}).explode("text", ignore_index=True)
+    return long[long.text.map(lambda text: len(words(text)) >= FEWEST)].reset_index(drop=True)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, lower case, without punctuation."""
+    return tuple(_WORDS.findall(text.lower()))
+
+
+def ngrams(text: Sequence[str], n: int) -> set[tuple[str, ...]]:
+    """All runs of n words."""
+    return {tuple(text[start : start + n]) for start in range(len(text) - n + 1)}
+
+
+def check(texts: Iterable[str], names: Collection[str]) -> pd.DataFrame:
+    """Look for training texts in benchmarks.
+
+    Args:
+        names: corpora, by their names in the registry.
+
+    Returns:
+        corpus, title, official, items, exact (items with a match), ngram_5, ngram_8, ngram_13 (percent of items that share
+        one), longest (the most words in a row that an item shares), example (those words).
+    """
+    training = sorted({run for text in texts if len(run := words(text)) >= FEWEST})
+    index = defaultdict(set)
+    for number, text in enumerate(training):
+        for gram in ngrams(text, FEWEST):
+            index[gram].add(number)
+    return pd.DataFrame([_check_one(name, training, index) for name in names])
+
+
+def _check_one(name: str, training: list[tuple[str, ...]], index: dict[tuple[str, ...], set[int]]) -> dict:
+    described, table = corpora.describe(name), corpora.load(name)
+    exact, shared, longest = set(), {n: set() for n in SIZES}, ()
+    for item, text in fields(name)[["item", "text"]].itertuples(index=False):
+        field = words(text)
+        near = set().union(*(index.get(gram, ()) for gram in ngrams(field, FEWEST)))
+        for number in near:
+            match = SequenceMatcher(None, field, training[number], autojunk=False).find_longest_match()
+            run = field[match.a : match.a + match.size]
+            for n in SIZES:
+                if len(run) >= n:
+                    shared[n].add(item)
+            if len(run) == min(len(field), len(training[number])):
+                exact.add(item)
+            longest = max(longest, run, key=len)
+    share = {f"ngram_{n}": 100 * len(found) / len(table) for n, found in shared.items()}
+    return {
+        "corpus": name, "title": described.title, "official": described.official, "items": len(table), "exact": len(exact),
+        **share, "longest": len(longest), "example": " ".join(longest),
+    }  # fmt: skip
+
+
+def result_rows(overlap: pd.DataFrame, scale: str) -> list[dict]:
+    """The overlap (from `check`) as result rows: the share of items that match exactly, and by n-gram."""
+    rows = []
+    for found in overlap.itertuples():
+        measures = {"exact match": 100 * found.exact / found.items}
+        measures |= {f"{n}-gram overlap": getattr(found, f"ngram_{n}") for n in SIZES}
+        rows += [
+            results.row(
+                "truong", "Contamination", "the exhibit", corpora.describe(found.corpus).label, metric, value, n=found.items,
+                scale=scale, data=found.corpus, official=False, model="HedgeTriple open (authored)",
+            )
+            for metric, value in measures.items()
+        ]  # fmt: skip
+    return rows

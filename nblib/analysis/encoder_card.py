@@ -1,0 +1,222 @@
+"""One card for a system: its negation-type profile, its benchmark scores with the nearest published systems, its general
+ability, and which intervention helps."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import HTML
+
+from nblib.benchmarks import catalogue, negation_profile, scoring
+from nblib.benchmarks.negation_profile import weakest
+from nblib.corpora import hedgetriple
+from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
+from nblib.models.negation_adapter import AdapterError, NegationAdapter, adapt
+from nblib.models.systems import ADAPTER, BiEncoder, System
+from nblib.results import published
+from nblib.training import interpolation
+
+STYLE = (
+    "border:1px solid #bbb;border-radius:6px;padding:1em 1.4em;max-width:62em;font-family:sans-serif;line-height:1.45"
+)
+CHANCE = 50.0  # percent: which of two variants is nearer
+
+
+def published_scores(task: str) -> pd.DataFrame:
+    """What the papers' tables print for a benchmark: paper, system, value (percent), ascending; nothing for a miniature or a
+    set of our own."""
+    benchmark_class = catalogue.get(task)
+    comparable = benchmark_class.official and not benchmark_class.own_set
+    tables = []
+    for paper, _, benchmark, metric in benchmark_class.reported_in:
+        table = published.load(paper)
+        fits = (table.benchmark == benchmark) & (table.metric == metric) & table.exhibit.str.startswith("Table")
+        tables.append(table.loc[fits & table.value.notna() & comparable, ["paper", "system", "value"]])
+    return pd.concat(tables).drop_duplicates(["system", "value"]).sort_values("value", kind="stable", ignore_index=True)
+
+
+def nearest_published(task: str, value: float) -> pd.DataFrame:
+    """The published systems whose scores lie next to a value (percent): those just below or equal, those just above."""
+    known = published_scores(task)
+    below, above = known.value[known.value <= value].max(), known.value[known.value > value].min()
+    return known[known.value.isin([below, above])].reset_index(drop=True)
+
+
+def with_published(scored: pd.DataFrame) -> pd.DataFrame:
+    """The test scores with the nearest published systems.
+
+    Args:
+        scored: `Scores.summary`.
+
+    Returns:
+        benchmark, metric, ours, interval, chance (percent, or NaN), n, nearest (as text), note (why the two may not be the same
+        quantity), task.
+    """
+    rows = []
+    for item in scored[scored["view"] == "test"].itertuples():
+        near, benchmark = nearest_published(item.task, item.value), catalogue.get(item.task)
+        nearest = ", ".join(f"{row.system} {row.value:g} ({row.paper})" for row in near.itertuples())
+        note = benchmark.caveat if item.official else "authored miniature"
+        score = (item.benchmark, item.metric, item.value, f"{item.ci_low:.1f} – {item.ci_high:.1f}", benchmark.chance)
+        rows.append((*score, item.n, nearest, note, item.task))
+    columns = ["benchmark", "metric", "ours", "interval", "chance", "n", "nearest", "note", "task"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def score_profile(system: System, run_dir: str | Path) -> pd.DataFrame:
+    """The negation-type profile's predictions, saved with those of the tasks."""
+    predicted = negation_profile.predictions(hedgetriple.load(), system)
+    scoring.save_predictions(predicted, run_dir, system.name, negation_profile.TASK)
+    return predicted
+
+
+def with_adapters(system: System, interventions: Sequence[str]) -> list[BiEncoder]:
+    """The system with each of the interventions that are files of negation adapters.
+
+    Raises:
+        AdapterError: no such adapter, an adapter of another encoder, or a system without embeddings.
+    """
+    files = [name for name in interventions if name.endswith(ADAPTER)]
+    if files and not isinstance(system, BiEncoder):
+        raise AdapterError(f"{system.name} ({system.kind}) has no embeddings that {files[0]} could reweight.")
+    return [BiEncoder(adapt(system.encoder, NegationAdapter.load(file))) for file in files]
+
+
+def compare_interventions(
+    system: System, interventions: Sequence[str], names: Sequence[str], run_dir: str | Path
+) -> pd.DataFrame:
+    """What each intervention changes on the tasks and the profile.
+
+    Args:
+        system: scored before on `names`, with its profile.
+        interventions: files of negation adapters (scored here, from the cached embeddings), or names of systems scored before.
+
+    Returns:
+        The columns of `scoring.compare`, and `effect`.
+
+    Raises:
+        AdapterError: see `with_adapters`.
+        ScoreError: a system without scores in this run.
+    """
+    adapted = with_adapters(system, interventions)
+    for variant in adapted:
+        scoring.score(variant, names, run_dir)
+        score_profile(variant, run_dir)
+    by_file = iter(adapted)
+    others = [next(by_file).name if name.endswith(ADAPTER) else name for name in interventions]
+    changes = scoring.compare(run_dir, system.name, others, [*names, negation_profile.TASK])
+    return changes.assign(effect=[effect(row.low, row.high) for row in changes.itertuples()])
+
+
+def effect(low: float, high: float) -> str:
+    """What an interval of a change says: "helps", "harms" or "no clear change"."""
+    return "helps" if low > 0 else "harms" if high < 0 else "no clear change"
+
+
+def points(difference: float) -> str:
+    """A change in percentage points, with a second digit where the first would be 0 and it isn't 0."""
+    return f"{difference:+.1f}" if abs(difference) >= 0.05 or not difference else f"{difference:+.2f}"
+
+
+def training_caveat(encoder: str) -> str:
+    """What limits the profile of an encoder of notebook 04 (a folder), which was trained on such texts; "" for any other."""
+    if interpolation.training_data(encoder) in ("", "NevIR"):
+        return ""
+    return (
+        "The profile is of the kind this encoder was trained on (other anchors of the same authors), and so are the "
+        "miniatures; the official benchmarks are the harder test."
+    )
+
+
+def sentence(encoder: str, profiled: pd.DataFrame) -> str:
+    """The profile in one sentence."""
+    overall = profiled[profiled.negation == "all"].iloc[0]
+    miss = weakest(profiled)
+    by_type = profiled[profiled.negation != "all"].groupby("negation").correct.mean()
+    best = by_type.idxmax()
+    by_kind = (
+        f"It is right least often with {miss} negation ({by_type[miss]:.1f} %) and most often with {best} negation "
+        f"({by_type[best]:.1f} %)."
+        if by_type[miss] < by_type[best]
+        else "It is right as often with every type of negation."
+    )
+    outcome = (
+        "tells hedging from negation no better than a coin" if overall.correct_low <= CHANCE <= overall.correct_high
+        else "puts the negation nearer more often than the hedge" if overall.correct_high < CHANCE
+        else "keeps the hedge nearer than the negation" if overall.correct == 100
+        else "mostly keeps the hedge nearer than the negation"
+    )  # fmt: skip
+    return (
+        f"{encoder} {outcome}: in {overall.correct:.1f} % of the comparisons (95 % interval {overall.correct_low:.1f} – "
+        f"{overall.correct_high:.1f}; a coin: {CHANCE:.0f} %). {by_kind}"
+    )
+
+
+def card(system: str, profiled: pd.DataFrame, scored: pd.DataFrame, changes: pd.DataFrame, note: str = "") -> HTML:
+    """The whole card.
+
+    Args:
+        profiled: from `negation_profile.profile`.
+        scored: `Scores.summary`.
+        changes: from `compare_interventions`; empty where none was measured.
+        note: what limits the profile (`training_caveat`).
+    """
+    listed = with_published(scored)
+    general = listed.task.isin([name for data in catalogue.DATA for name in catalogue.names(data, "general")])
+    parts = [
+        f"<h3 style='margin-top:0'>Does {escape(system)} understand <em>not</em>?</h3>",
+        f"<p>{escape(sentence(system, profiled))}</p>",
+        _profile(profiled), f"<p>{escape(note)}</p>" if note else "",
+        "<h4>Negation benchmarks</h4>", _list(listed[~general]),
+        "<h4>General ability</h4>", _list(listed[general]),
+        "<h4>Interventions</h4>", _interventions(changes),
+    ]  # fmt: skip
+    return HTML(f"<div style='{STYLE}'>{''.join(parts)}</div>")
+
+
+def _profile(profiled: pd.DataFrame) -> str:
+    wide = profiled.pivot(index="hedge", columns="negation", values="correct").loc[list(HEDGES), list(NEGATIONS)]
+    head = "".join(f"<th style='padding:.2em 1em;text-align:right'>{negation}</th>" for negation in NEGATIONS)
+    rows = ""
+    for hedge, row in zip(HEDGES, wide.to_numpy(), strict=True):
+        style = "padding:.2em 1em;text-align:right;background:"
+        cells = "".join(f"<td style='{style}{_shade(value)}'>{value:.1f} %</td>" for value in row)
+        rows += f"<tr><th style='text-align:left'>{hedge} hedge</th>{cells}</tr>"
+    return f"<table><tr><th style='text-align:left'>hedged variant nearer than …</th>{head}</tr>{rows}</table>"
+
+
+def _shade(value: float) -> str:
+    """Orange below chance, blue above it: the study's colours for negation and paraphrase, pale enough to read on."""
+    strength = min(abs(value - CHANCE) / CHANCE, 1.0)
+    red, green, blue = (213, 94, 0) if value < CHANCE else (0, 114, 178)
+    return f"rgba({red},{green},{blue},{0.45 * strength:.2f})"
+
+
+def _list(listed: pd.DataFrame) -> str:
+    if listed.empty:
+        return "<p>Not measured in this run.</p>"
+    items = [
+        f"<li><b>{escape(row.benchmark)}</b> {row.ours:.1f} ({escape(row.metric)}; {row.interval}; n = {row.n:,}"
+        + (f"; chance {row.chance:.1f})" if row.chance == row.chance else ")")
+        + (f"; nearest published: {escape(row.nearest)}" if row.nearest else "")
+        + (f"; <em>{escape(row.note)}</em>" if row.note and row.nearest else "")
+        + "</li>"
+        for row in listed.itertuples()
+    ]
+    mini = "<p><em>Miniatures: no published score is comparable.</em></p>"
+    return f"<ul>{''.join(items)}</ul>" + mini * bool(listed.note.eq("authored miniature").any())
+
+
+def _interventions(changes: pd.DataFrame) -> str:
+    if changes.empty:
+        return (
+            "<p>None measured in this run. Fit an encoder's adapter with notebook 06 and name the file in the parameter "
+            "<code>interventions</code>, or name any system scored before in this run.</p>"
+        )
+    items = [
+        f"<li><b>{escape(row.encoder)}</b> on {escape(row.task)}: {row.before:.1f} → {row.after:.1f} ({points(row.difference)}; "
+        f"{points(row.low)} – {points(row.high)}): <b>{row.effect}</b></li>"
+        for row in changes.itertuples()
+    ]
+    return f"<ul>{''.join(items)}</ul>"

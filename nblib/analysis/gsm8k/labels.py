@@ -1,0 +1,136 @@
+"""Labels for GSM8K errors, and their agreement.
+
+A pass of an annotator is a file `data/gsm8k/labels/gsm8k_<annotator>_<pass>.csv` with a row per label: id, solution (a hash of
+the labelled text, which no other model's solution has), label, minute (UTC). A second pass is blind and in another order.
+Annotators are people, unless their name begins with `model-`.
+"""
+
+import hashlib
+import re
+import time
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import cohen_kappa_score, confusion_matrix
+
+from nblib import paths
+from nblib.analysis.gsm8k.errors import LABELS, UNDECIDED
+from nblib.errors import StudyError
+
+RESAMPLES = 2000
+COLUMNS = ["id", "solution", "label", "minute"]
+_NAME = re.compile(r"gsm8k_(?P<annotator>[A-Za-z0-9.-]+)_(?P<number>\d+)\.csv")
+
+
+class LabelError(StudyError):
+    """Labels that can't be used."""
+
+
+def fingerprint(solution: str) -> str:
+    """The hash of a labelled text: 12 hexadecimal digits."""
+    return hashlib.sha256(solution.encode()).hexdigest()[:12]
+
+
+def file_of(folder: str | Path, annotator: str, number: int) -> Path:
+    """The file of an annotator's pass.
+
+    Raises:
+        LabelError: the name can't be part of a file's.
+    """
+    file = paths.resolve(folder) / f"gsm8k_{annotator}_{number}.csv"
+    if not _NAME.fullmatch(file.name):
+        raise LabelError(f"annotator {annotator!r}: letters, digits, dots and hyphens only; passes are numbers from 1.")
+    return file
+
+
+def read(file: str | Path) -> pd.DataFrame:
+    """One pass; empty where it hasn't begun.
+
+    Raises:
+        LabelError: a column is missing, a label unknown, or an item labelled twice.
+    """
+    file = paths.resolve(file)
+    if not file.exists():
+        return pd.DataFrame(columns=COLUMNS, dtype=str)
+    table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    if missing := [column for column in COLUMNS if column not in table]:
+        raise LabelError(f"{file}: no column {', '.join(missing)}; labels have {', '.join(COLUMNS)}.")
+    if unknown := sorted(set(table.label) - set(LABELS)):
+        raise LabelError(f"{file}: unknown label {', '.join(map(repr, unknown))}; known: {', '.join(LABELS)}.")
+    if (repeated := table.duplicated(["id", "solution"])).any():
+        raise LabelError(f"{file}: {table.id[repeated].iloc[0]} is labelled twice. Delete one line.")
+    return table[COLUMNS]
+
+
+def put(file: str | Path, item: str, solution: str, label: str) -> pd.DataFrame:
+    """Save one label in place of an earlier one for the same solution.
+
+    Args:
+        item: the problem's id.
+        solution: the labelled text.
+
+    Raises:
+        LabelError: the label is unknown, or see `read`.
+    """
+    if label not in LABELS:
+        raise LabelError(f"unknown label {label!r}; known: {', '.join(LABELS)}.")
+    table, text = read(file), fingerprint(solution)
+    kept = table[(table.id != item) | (table.solution != text)]
+    new = pd.DataFrame([[item, text, label, time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())]], columns=COLUMNS)
+    table = pd.concat([kept, new], ignore_index=True)
+    paths.write_csv(table, file)
+    return table
+
+
+def load(folder: str | Path, errors: pd.DataFrame) -> pd.DataFrame:
+    """All labels of these errors, a column for each pass ("<annotator> <pass>"), rows as in `errors`; NaN where there is none.
+    Labels of other solutions to the same problems don't count."""
+    keys = list(zip(errors.id, errors.tuned_solution.map(fingerprint), strict=True))
+    found = {}
+    for file in sorted(paths.resolve(folder).glob("gsm8k_*.csv")):
+        name = _NAME.fullmatch(file.name)
+        if name is None:
+            raise LabelError(f"{file}: the name is not gsm8k_<annotator>_<pass>.csv, so the annotator is unknown.")
+        table = read(file)
+        labels = dict(zip(zip(table.id, table.solution, strict=True), table.label, strict=True))
+        column = [labels.get(key) for key in keys]
+        if any(column):
+            found[f"{name['annotator']} {name['number']}"] = column
+    return pd.DataFrame(found, index=errors.index, dtype=object)
+
+
+def agreement(labels: pd.DataFrame) -> pd.DataFrame:
+    """Cohen's κ between every two columns of `load`.
+
+    Returns:
+        first, second, items ("all": labelled by both; "decided": undecided by neither), n, agree (items with the same
+        category), kappa, low, high (95 % bootstrap; NaN where κ isn't defined: no item, or only one category).
+    """
+    rows = []
+    for first, second in combinations(labels, 2):
+        both = labels[[first, second]].dropna()
+        for items, part in (("all", both), ("decided", both[(both != UNDECIDED).all(axis=1)])):
+            rows.append((first, second, items, *_kappa(part[first], part[second])))
+    return pd.DataFrame(rows, columns=["first", "second", "items", "n", "agree", "kappa", "low", "high"])
+
+
+def _kappa(first: pd.Series, second: pd.Series) -> tuple[int, int, float, float, float]:
+    agree = int((first == second).sum())
+    if len(set(first) | set(second)) < 2:
+        return len(first), agree, float("nan"), float("nan"), float("nan")
+    table = confusion_matrix(first, second, labels=LABELS)
+    # a resample of the items is a draw from the table's cells; scikit-learn's κ of each resample would take minutes
+    draws = np.random.default_rng(0).multinomial(len(first), table.ravel() / len(first), size=RESAMPLES)
+    with np.errstate(invalid="ignore"):  # a resample of one category has none
+        low, high = np.nanquantile(_kappas(draws.reshape(-1, *table.shape)), [0.025, 0.975])
+    return len(first), agree, float(cohen_kappa_score(first, second)), float(low), float(high)
+
+
+def _kappas(tables: np.ndarray) -> np.ndarray:
+    """Cohen's κ of tables of counts, shape [k, labels, labels] → [k]."""
+    n = tables.sum(axis=(1, 2))
+    observed = np.trace(tables, axis1=1, axis2=2) / n
+    expected = (tables.sum(axis=1) * tables.sum(axis=2)).sum(axis=1) / n**2
+    return (observed - expected) / (1 - expected)

@@ -1,0 +1,108 @@
+"""Comparison of systems of every architecture, from their predictions. No model is loaded here."""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from nblib import paths, provenance, results, stats
+from nblib.benchmarks import scoring
+
+# Weller's Table 2 names its kinds in the plural
+KINDS = {
+    "bi-encoder": "Bi-Encoders", "chance": "Random", "tf-idf": "Sparse", "sparse": "Sparse",
+    "late-interaction": "Late Interaction", "cross-encoder": "Cross-Encoders", "monot5": "Cross-Encoders",
+}  # fmt: skip
+
+
+def load_predictions_for(run_dir: str | Path, names: Sequence[str], task: str) -> dict[str, pd.DataFrame]:
+    """Name → test predictions of the systems that were scored on the whole task (a sample's aren't comparable).
+
+    Raises:
+        ScoreError: no system was.
+    """
+    scored = [name for name in names if (scoring.folder_of(run_dir, name) / f"{task}_test.parquet").is_file()]
+    # without any, the error names the first
+    return {name: scoring.load_predictions(run_dir, name, task) for name in scored or names[:1]}
+
+
+def accuracies(predictions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """system, value (percent right), low, high (95 %, resampled by cluster), n; a row per system.
+
+    Args:
+        predictions: from `load_predictions_for`, of a pairwise task.
+    """
+    measured = [{"system": name, **scoring.measure(table)} for name, table in predictions.items()]
+    table = pd.DataFrame(measured, columns=["system", "value", "ci_low", "ci_high", "n"])
+    return table.rename(columns={"ci_low": "low", "ci_high": "high"})
+
+
+def kind(run_dir: str | Path, name: str) -> str:
+    """The architecture of a scored system, as Weller calls it."""
+    return KINDS[scoring.about(run_dir, name).get("kind", "bi-encoder")]
+
+
+def mcnemar_holm(predictions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Exact McNemar tests of every two systems on the same items, corrected by Holm's method.
+
+    Args:
+        predictions: from `load_predictions_for`, of a pairwise task.
+
+    Returns:
+        first, second, and `stats.mcnemar`'s numbers with p corrected.
+    """
+    correct = {name: table.set_index("id").correct for name, table in predictions.items()}
+    pairs = combinations(correct, 2)
+    rows = [{"first": a, "second": b, **stats.mcnemar(correct[a], correct[b])} for a, b in pairs]
+    table = pd.DataFrame(rows, columns=["first", "second", "difference", "only_first", "only_second", "p"])
+    return table.assign(p=stats.holm(table.p))
+
+
+def costs(run_dir: str | Path, names: Sequence[str], task: str) -> pd.DataFrame:
+    """Accuracy and cost of systems; those without known times are left out.
+
+    Returns:
+        system, kind, value (percent on the task), parameters (in millions; 0 where it has none), milliseconds (for a text
+        encoded, or a query ranked with one passage, on a shared machine).
+    """
+    table = accuracies(load_predictions_for(run_dir, names, task))[["system", "value"]]
+    sidecars = [results_sidecar(run_dir, name) for name in table.system]
+    table["kind"] = [kind(run_dir, name) for name in table.system]
+    table["parameters"] = [about.get("parameters") or 0.0 for about in sidecars]
+    table["milliseconds"] = [_milliseconds(about) for about in sidecars]
+    return table.dropna(ignore_index=True)
+
+
+def _milliseconds(about: dict) -> float:
+    if "pairs" in about:
+        return 1000 * about["seconds"] / about["pairs"]
+    rate = (about.get("throughput") or {}).get("texts_per_second")
+    return 1000 / rate if rate else np.nan
+
+
+def results_sidecar(run_dir: str | Path, name: str) -> dict:
+    """The sidecar of a system's results; empty where there is none."""
+    return provenance.read_sidecar(paths.resolve(run_dir) / "results" / f"07_{name}.csv")
+
+
+def shown_rows(
+    paper: str, exhibits: Mapping[str, int], scale: str, data: str, reproduced: Sequence[str] = ()
+) -> list[dict]:
+    """Result rows for exhibits that print no number: no score, and `n` rows of data.
+
+    Args:
+        exhibits: exhibit → number of rows in the figure; an exhibit with 0 isn't recorded.
+        data: the form of the benchmarks (mini, official, sample).
+        reproduced: exhibits made of the official data alone, without a model.
+    """
+    return [
+        results.row(
+            paper, exhibit, "the exhibit", "", "shown", math.nan, n=count, scale=scale, data=f"{data} data",
+            official=exhibit in reproduced and data != "mini",
+        )
+        for exhibit, count in exhibits.items()
+        if count
+    ]  # fmt: skip

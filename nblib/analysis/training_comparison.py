@@ -1,0 +1,190 @@
+"""The trainings of a sweep compared with their base: gains on negation and losses elsewhere (Truong §5.1).
+
+The input is the per-item predictions and sidecars of notebooks 04 and 07; no model is run.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from nblib import paths, provenance, results
+from nblib.benchmarks import catalogue, scoring
+from nblib.results import published
+
+# Two triples an anchor; "only hedging" uses the verbal negation alone, so it is that type's training, too.
+AT_EQUAL_SIZE = ("rule-based", "only-hedging", "absolute", "affixal", "lexical", "mixed")
+SETTINGS = ("base", "training_data", "size", "anchors_used", "method", "loss", "pooling", "epochs", "seed", "alpha")
+
+
+def changes(run_dir: str | Path, base: str, sweep_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFrame:
+    """Every encoder of the sweep against the base on the same items: task, encoder, and `scoring.compare`'s columns."""
+    return scoring.compare(run_dir, base, names, catalogue.names(data), others_dir=sweep_dir, complete=True)
+
+
+def in_average() -> dict[str, tuple[str, str]]:
+    """The benchmarks of Truong's "Average" without M3-Counterfactual (rebuilt here): label → the paper's name and metric."""
+    return {
+        task.label: (benchmark, metric)
+        for task in catalogue.main_tasks().values()
+        for paper, _, benchmark, metric in task.reported_in
+        if task.averaged and paper == "truong"
+    }
+
+
+def settings(run_dir: str | Path, name: str) -> dict:
+    """The `SETTINGS` of an encoder of notebook 04, and `variant`: its name without the seed. Another encoder has only `base`:
+    itself, or the encoder under its adapter.
+    """
+    about = provenance.read_sidecar(paths.resolve(run_dir) / "encoders" / name)
+    if not about:
+        return {"base": scoring.about(run_dir, name).get("base") or name, "variant": name}
+    return {**{key: about.get(key) for key in SETTINGS}, "variant": name.replace(f"-s{about['seed']}", "")}
+
+
+def collect(run_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFrame:
+    """The test scores of encoders: encoder, variant, `SETTINGS`, task, benchmark, value, ci_low, ci_high (percent), n; with a row
+    "negation average" over the benchmarks of `in_average`.
+
+    Raises:
+        ScoreError: an encoder was not scored on these data.
+    """
+    rows, counted = [], in_average()
+    for name in names:
+        about, values = {"encoder": name, **settings(run_dir, name)}, {}
+        for task in catalogue.names(data):
+            measured = scoring.measure(scoring.load_predictions(run_dir, name, task))
+            benchmark = catalogue.get(task).label
+            values[benchmark] = measured["value"]
+            rows.append({**about, "task": task, "benchmark": benchmark, **measured})
+        average = sum(values[benchmark] for benchmark in counted) / len(counted)
+        rows.append({**about, "task": "", "benchmark": "negation average", "value": average})
+    return pd.DataFrame(rows)
+
+
+def over_seeds(collected: pd.DataFrame) -> pd.DataFrame:
+    """Variants over their seeds: variant, benchmark, value (the mean), low, high (the extremes; for one seed its 95 % interval),
+    n (items), seeds."""
+    grouped = collected.groupby(["variant", "benchmark"], sort=False)
+    averaged = grouped.agg(
+        value=("value", "mean"), low=("value", "min"), high=("value", "max"), ci_low=("ci_low", "first"),
+        ci_high=("ci_high", "first"), n=("n", "first"), seeds=("value", "size"),
+    ).reset_index()  # fmt: skip
+    alone = averaged.seeds == 1
+    averaged["low"] = averaged.ci_low.where(alone, averaged.low)
+    averaged["high"] = averaged.ci_high.where(alone, averaged.high)
+    return averaged.drop(columns=["ci_low", "ci_high"])
+
+
+def relative(averaged: pd.DataFrame, base: str) -> pd.DataFrame:
+    """The difference of every variant from the base (Figure 3): `over_seeds`' columns, relative (percent of the base's score),
+    difference (points)."""
+    reference = averaged[averaged.variant == base].set_index("benchmark").value
+    others = averaged[averaged.variant != base]
+    start = others.benchmark.map(reference)
+    return others.assign(relative=100 * (others.value - start) / start, difference=others.value - start)
+
+
+def wide(averaged: pd.DataFrame) -> pd.DataFrame:
+    """A row per variant, a column per benchmark, "mean (lowest – highest)" where there are several seeds."""
+
+    def cell(row: pd.Series) -> str:
+        return f"{row.value:.1f}" + (f" ({row.low:.1f} – {row.high:.1f})" if row.seeds > 1 else "")
+
+    shown = averaged.assign(cell=averaged.apply(cell, axis=1))
+    return shown.pivot(index="variant", columns="benchmark", values="cell").loc[shown.variant.unique()].reset_index()
+
+
+def printed_averages() -> pd.DataFrame:
+    """Truong's Table 1: system, negation (the mean over the benchmarks of `in_average`), sts (MTEB's STS tasks)."""
+    table = published.load("truong")
+    table = table[table.exhibit == "Table 1"].pivot(index="system", columns="benchmark", values="value")
+    negation = table[[benchmark for benchmark, _ in in_average().values()]].mean(axis=1)
+    return pd.DataFrame({"negation": negation, "sts": table["MTEB-STS"]}).reset_index()
+
+
+QUESTIONS = {
+    "size": "how much?", "both": "which part?", "only": "which part?", "alpha": "how far? (α)",
+    **dict.fromkeys(AT_EQUAL_SIZE, "one type or four?"), "only-hedging": "which part?",
+}  # fmt: skip
+
+
+def frontier(collected: pd.DataFrame, base: str) -> pd.DataFrame:
+    """Every variant's means over its seeds: variant, alpha, negation average, STSB, and the question that it answers."""
+    axes = collected[collected.benchmark.isin(["negation average", "STSB"])].fillna({"alpha": 0.0})
+    plane = axes.pivot_table("value", ["variant", "alpha"], "benchmark").reset_index()
+    questions = {**QUESTIONS, base: "the base"}
+    plane["question"] = [
+        questions.get(name, questions.get(name.split("-")[0], "which loss, which method?")) for name in plane.variant
+    ]
+    return plane
+
+
+def interpolation_path(plane: pd.DataFrame, base: str) -> pd.DataFrame:
+    """The rows of `frontier` from the base to one training, with the interpolations between them, by rising α."""
+    end = "alpha" if plane.variant.eq("alpha").any() else "both"
+    on_path = plane.variant.isin([base, end]) | plane.variant.str.startswith(f"{end}-a")
+    return plane[on_path].sort_values("alpha")
+
+
+# a variant of the sweep → the paper's system and exhibit for which it is a proxy
+_STANDS_FOR = {
+    "both": ("HedgeMPNet", "Table 2"),
+    "only-negation": ("Only negation", "Table 2"),
+    "only-hedging": ("Only hedging", "Table 2"),
+}
+_EXHIBITS = {
+    "both": ("Figure 2", "Figure 3"), "size": ("Figure 2",), "only": ("Figure 3",),
+    **dict.fromkeys(["rule", "mixed", "absolute", "affixal", "lexical"], ("Figure 4",)),
+}  # fmt: skip
+_INTERPOLATED = re.compile(r"-a\d{3}$")  # an interpolation: in no exhibit
+
+
+def result_rows(averaged: pd.DataFrame, base: str, data: str, scale: str) -> list[dict]:
+    """The variants as result rows, all proxies: Table 2's systems by benchmark; the negation average and STSB of the points in
+    Figures 2 to 4. Over several seeds the interval is from the lowest to the highest."""
+    rows, counted = [], in_average()
+    for item in averaged[averaged.variant != base].itertuples():
+        of_seeds = "one seed" if item.seeds == 1 else f"mean and range of {item.seeds} seeds"
+        options = {
+            "n": item.n, "scale": scale, "data": f"{data} data", "official": False, "stand_in": True,
+            "model": f"{base} + {item.variant}, {of_seeds}", "interval": (item.low, item.high),
+        }  # fmt: skip
+        if item.variant in _STANDS_FOR and item.benchmark in counted:
+            system, exhibit = _STANDS_FOR[item.variant]
+            rows.append(results.row("truong", exhibit, system, *counted[item.benchmark], item.value, **options))
+        if item.benchmark in ("negation average", "STSB") and not _INTERPOLATED.search(item.variant):
+            rows += [
+                results.row("truong", exhibit, "the exhibit", item.benchmark, item.variant, item.value, **options)
+                for exhibit in _EXHIBITS.get(item.variant.split("-")[0], [])
+            ]
+    return rows
+
+
+def findings(averaged: pd.DataFrame, base: str) -> list[str]:
+    """What the trainings show, in sentences."""
+    table = averaged.pivot(index="variant", columns="benchmark", values="value")
+    others = table.drop(index=base)
+
+    def listed(names: Sequence[str]) -> str:
+        return "; ".join(f"{name} {table['negation average'][name]:.1f} / {table.STSB[name]:.1f}" for name in names)
+
+    extremes = [base, others["negation average"].idxmax(), others.STSB.idxmax()]
+    best_ones = "the base, the training best on negation and the one best on STSB"
+    sentences = [f"Negation average / STSB of {best_ones}: {listed(extremes)}."]
+    parts = [name for name in ("both", "only-negation", "only-hedging") if name in others.index]
+    if len(parts) > 1:
+        averages = averaged[averaged.benchmark.eq("negation average") & averaged.variant.isin(parts)]
+        best, second = averages.sort_values("value", ascending=False).head(2).itertuples()
+        if best.seeds == 1:
+            order = "one seed can't tell which is best"
+        elif best.low <= second.high:
+            order = f"{best.variant} and {second.variant} do not differ clearly (their seeds' ranges overlap)"
+        else:
+            order = f"{best.variant} does best"
+        sentences.append(f"Parts of the data: {listed(parts)}; {order}. In the paper's text both together do best.")
+    kinds = [name for name in AT_EQUAL_SIZE if name in others.index]
+    if len(kinds) > 1:
+        sentences.append(f"One type of negation or four, at equal size (only hedging: verbal type): {listed(kinds)}.")
+    return sentences

@@ -1,0 +1,404 @@
+"""Score any system on the benchmarks, put n and an interval on every score, keep per-item predictions, compare.
+
+Under `<run_dir>/scores/<system>/` a system leaves `<task>_<split>.parquet` (per-item predictions) and `system.json` (what was
+scored); an encoder also `mteb/` (mteb's result files, by model name and fingerprint), a late-interaction model `alignment.csv`
+(which tokens make its score of one pair).
+"""
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import mteb
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from nblib import corpora, paths, results, stats
+from nblib.benchmarks import catalogue, efficiency
+from nblib.benchmarks.base import LocalTask
+from nblib.benchmarks.mteb_encoder import ROLES, MtebEncoder
+from nblib.benchmarks.pairwise import PairwiseTask
+from nblib.benchmarks.similarity import SimilarityTask
+from nblib.errors import StudyError
+from nblib.models.rankers import LateInteraction
+from nblib.models.systems import BiEncoder, System
+from nblib.results import published
+
+METRICS = {
+    "accuracy": "accuracy", "right_rank": "right rank", "spearman": "Spearman ρ × 100", "v_measure": "V-measure of clusterings",
+    "ndcg_at_10": "nDCG@10",
+}  # fmt: skip
+CHANGES = ["task", "encoder", "before", "after", "difference", "low", "high", "n"]
+ALIGNED = "nevir_mini"  # its first pair
+
+
+class ScoreError(StudyError):
+    """Scores that are absent, or not finite, or belong to another system or other items."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What `score` gives.
+
+    Attributes:
+        summary: task, view, benchmark, metric, value, ci_low, ci_high (percent), n, clusters, official, data, seconds; of a
+            system without embeddings also pairs (how many it scored, in those seconds).
+        predictions: per-item predictions by (task, split).
+        seen: what an encoder encoded, task → role → distinct texts; empty for any other system.
+    """
+
+    summary: pd.DataFrame
+    predictions: dict[tuple[str, str], pd.DataFrame]
+    seen: Mapping[str, Mapping[str, set[str]]]
+
+
+def folder_of(run_dir: str | Path, system: str) -> Path:
+    """Where a system's scores are kept."""
+    return paths.resolve(run_dir) / "scores" / system.replace("/", "__")
+
+
+def scorable(system: System, names: Sequence[str]) -> list[str]:
+    """Those tasks that a system can do: without embeddings, the choices among texts."""
+    if isinstance(system, BiEncoder):
+        return list(names)
+    return [name for name in names if isinstance(catalogue.get(name), PairwiseTask)]
+
+
+def score(
+    system: System, names: Sequence[str], run_dir: str | Path, *, batch_size: int = 64, dev_splits: bool = True
+) -> Scores:
+    """Evaluate a system on tasks of `nblib.benchmarks.catalogue`; an encoder through mteb, any other pair by pair.
+
+    Tasks are always evaluated anew (embeddings come from the cache, so that takes an encoder seconds): a score and its per-item
+    predictions then always belong together.
+
+    Args:
+        batch_size: texts an encoder encodes at once.
+        dev_splits: also on the splits that aren't a task's test (CANNOT-WMT's eval: as large as the test).
+
+    Raises:
+        BenchmarkError: unknown task.
+        ScoreError: a task that the system can't do, or a score that isn't finite.
+        ValueError: an item without an id of its own.
+        CorpusError, EmbeddingError: see `corpora.load` and `embeddings.encode`.
+    """
+    able = scorable(system, names)
+    if others := [name for name in names if name not in able]:
+        raise ScoreError(
+            f"{system.name} ({system.kind}) can't do {', '.join(others)}: without embeddings it can only choose among texts "
+            f"(here: {', '.join(able) or 'in none'})."
+        )
+    folder = paths.writable_folder(folder_of(run_dir, system.name))
+    wrapped = MtebEncoder(system.encoder, batch_size=batch_size) if isinstance(system, BiEncoder) else None
+    rows, predictions = [], {}
+    for name in names:
+        task, started, counted = catalogue.get(name), time.perf_counter(), {}
+        if wrapped:
+            _by_mteb(wrapped, task.filter_eval_splits(None if dev_splits else ["test"]), folder)
+        else:
+            items = task.rows("test")
+            task.keep("test", predict(system, task, items), folder)
+            counted = {"pairs": len(items) + int(items.negatives.map(len).sum())}
+        seconds = time.perf_counter() - started
+        predictions.update({(name, split): table for split, table in task.predictions.items()})
+        rows += [{**row, "seconds": seconds, **counted} for row in summarise(task)]
+    about = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
+    about["parameters"] = efficiency.parameters(system.model)
+    with paths.write_atomically(folder / "system.json") as draft:
+        draft.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    if isinstance(system, LateInteraction):
+        with paths.write_atomically(folder / "alignment.csv") as draft:
+            align(system).to_csv(draft, index=False, lineterminator="\n", float_format="%.4f")
+    return Scores(pd.DataFrame(rows), predictions, wrapped.seen if wrapped else {})
+
+
+def _by_mteb(encoder: MtebEncoder, task: LocalTask, folder: Path) -> None:
+    mteb.evaluate(
+        encoder, task, cache=mteb.ResultCache(folder / "mteb"), overwrite_strategy="always", prediction_folder=folder,
+        co2_tracker=False, show_progress_bar=False,
+        encode_kwargs={"batch_size": encoder.batch_size, "show_progress_bar": False},
+    )  # fmt: skip
+
+
+def predict(system: System, task: PairwiseTask | SimilarityTask, items: pd.DataFrame) -> pd.DataFrame:
+    """A system's predictions for items of a task (see the task's class), by its scores of pairs of texts.
+
+    Args:
+        items: from the task's `rows`, all or some.
+
+    Raises:
+        ScoreError: a score is missing or not finite.
+        EmbeddingError: see `embeddings.encode`.
+    """
+    if isinstance(task, PairwiseTask):
+        long = items.explode("negatives")
+        queries, documents = [*items["query"], *long["query"]], [*items.positive, *long.negatives]
+        options = {"roles": tuple(ROLES[role] for role in task.roles)}
+        options |= {} if task.similarity == "model" else {"similarity": task.similarity}
+    else:
+        queries, documents = items.sentence1.tolist(), items.sentence2.tolist()
+        options = {"roles": ("symmetric", "symmetric")}
+    options = options if isinstance(system, BiEncoder) else {}
+    found = np.asarray(system.score(queries, documents, **options), dtype=np.float64)
+    if found.shape != (len(queries),) or not np.isfinite(found).all():
+        raise ScoreError(
+            f"{system.name} gave {np.isfinite(found).sum()} finite scores in shape {found.shape}; expected [{len(queries)}]."
+        )
+    if isinstance(task, PairwiseTask):
+        return task.score_items(items, found[: len(items)], found[len(items) :])
+    return items[["id", "cluster", "part", "score"]].assign(similarity=found)
+
+
+def align(system: LateInteraction) -> pd.DataFrame:
+    """Weller's Figures 9 and 10: which document tokens a query's tokens find, for the first question of the first
+    authored pair of NevIR and both documents.
+
+    Returns:
+        document (negated or edited), and `LateInteraction.alignment`'s columns.
+    """
+    row = corpora.load(ALIGNED).iloc[0]
+    documents = {"negated": row.doc1, "edited": row.doc2}
+    tables = [system.alignment(row.q1, document).assign(document=kind) for kind, document in documents.items()]
+    return pd.concat(tables, ignore_index=True)
+
+
+def about(run_dir: str | Path, system: str) -> dict[str, Any]:
+    """The content of a scored system's `system.json`: name, kind, fingerprint, source, base (the encoder under its adapter),
+    parameters (in millions); empty where none was left."""
+    file = folder_of(run_dir, system) / "system.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def score_hub(system: BiEncoder, benchmark: str, run_dir: str | Path, *, batch_size: int = 64) -> pd.DataFrame:
+    """Evaluate on MTEB-lite (16 tasks) or MTEB(eng, v1) (56) from the hub; results that are there are not run again.
+
+    Returns:
+        task, type, value (percent, the task's main score).
+    """
+    from nblib.benchmarks.general import hub_tasks
+
+    cache = mteb.ResultCache(paths.writable_folder(folder_of(run_dir, system.name)) / "mteb")
+    wanted = hub_tasks(benchmark)
+    done = mteb.evaluate(MtebEncoder(system.encoder, batch_size=batch_size), wanted, cache=cache, co2_tracker=False)
+    kinds = {task.metadata.name: task.metadata.type for task in wanted}
+    rows = [(one.task_name, kinds[one.task_name], 100 * one.get_score()) for one in done.task_results]
+    return pd.DataFrame(rows, columns=["task", "type", "value"])
+
+
+def summarise(task: LocalTask) -> list[dict]:
+    """The scores of an evaluated task: one row per view (a split, both, a part)."""
+    return [
+        {
+            "task": task.metadata.name, "view": view, "benchmark": task.benchmark, "metric": METRICS[task.paper_metric],
+            **measure(table), "official": task.official, "data": f"{task.corpus} {view}" if task.official else task.corpus,
+        }
+        for view, table in views(task.predictions).items()
+    ]  # fmt: skip
+
+
+def views(predictions: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The ways to look at a task's predictions: its test split; where it has another, that and both; where the test split
+    has parts with scores of their own, these."""
+    found = {"test": predictions["test"]}
+    for split in [split for split in predictions if split != "test"]:
+        found[split] = predictions[split]
+        # Clusters are numbered within a split
+        both = [table.assign(cluster=table.cluster.astype(str) + name) for name, table in predictions.items()]
+        found[f"test + {split}"] = pd.concat(both, ignore_index=True)
+    test = predictions["test"]
+    if "part" in test:
+        parts = {part: table for part, table in test.groupby("part", sort=True) if table.score.nunique() > 1}
+        found.update({f"{part} part of test": table for part, table in parts.items()} if len(parts) > 1 else {})
+    return found
+
+
+def measure(table: pd.DataFrame) -> dict[str, float]:
+    """One score of per-item predictions: value, ci_low, ci_high (percent; 95 %, resampled by cluster), n, clusters."""
+    if "similarity" in table:
+        columns = (table.similarity, table.score)
+        value = spearman(*columns)
+        low, high = stats.cluster_interval(spearman, *columns, clusters=table.cluster)
+    else:
+        value = float(table.correct.mean())
+        low, high = stats.share_interval(table.correct, table.cluster)
+    return {
+        "value": 100 * value, "ci_low": 100 * low, "ci_high": 100 * high, "n": len(table),
+        "clusters": table.cluster.nunique(),
+    }  # fmt: skip
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's ρ; NaN where one side is the same number throughout, which correlates with nothing."""
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return math.nan
+    return float(spearmanr(first, second).statistic)
+
+
+def _file(run_dir: str | Path, system: str, task: str, split: str = "test") -> Path:
+    return folder_of(run_dir, system) / f"{task}_{split}.parquet"
+
+
+def save_predictions(table: pd.DataFrame, run_dir: str | Path, system: str, name: str, split: str = "test") -> Path:
+    """Keep per-item predictions (with id, cluster, correct) of something that is no task, where `compare` finds them."""
+    file = _file(run_dir, system, name, split)
+    with paths.write_atomically(file) as draft:
+        table.to_parquet(draft, index=False)
+    return file
+
+
+def load_predictions(run_dir: str | Path, system: str, task: str, split: str = "test") -> pd.DataFrame:
+    """Per-item predictions that `score` left; those of a sample also out of those of the whole task.
+
+    Raises:
+        ScoreError: there are none.
+    """
+    file, whole = (_file(run_dir, system, name, split) for name in (task, task.removesuffix("_sample")))
+    if whole.is_file() and not file.is_file():
+        table = pd.read_parquet(whole)
+        return table[table.id.isin(catalogue.get(task).rows(split).id)].reset_index(drop=True)
+    if not file.is_file():
+        data = next((data for data in catalogue.DATA if task in catalogue.names(data)), "mini")
+        raise ScoreError(f"No predictions at {file}. Make them: nblib score {system} --data {data} --run-dir {run_dir}")
+    return pd.read_parquet(file)
+
+
+def change(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
+    """The change of a score between two systems on the same items, by paired bootstrap over clusters.
+
+    Args:
+        before, after: per-item predictions of one task and split.
+
+    Returns:
+        before, after, difference, low, high (percentage points), n.
+
+    Raises:
+        ScoreError: they are not about the same items.
+    """
+    _check_same_items(before, after)
+    both = before.merge(after, on="id", suffixes=("_before", "_after"), validate="1:1")
+    if "similarity" in before:
+        columns = (both.similarity_before, both.similarity_after, both.score_before)
+
+        def gain(old: Sequence[float], new: Sequence[float], truth: Sequence[float]) -> float:
+            return spearman(new, truth) - spearman(old, truth)
+
+        old, new = spearman(columns[0], columns[2]), spearman(columns[1], columns[2])
+        found = (new - old, *stats.cluster_interval(gain, *columns, clusters=both.cluster_before))
+    else:
+        old, new = both.correct_before.mean(), both.correct_after.mean()
+        found = stats.paired_bootstrap(both.correct_before, both.correct_after, both.cluster_before)
+    difference, low, high = (100 * x for x in found)
+    return {"before": 100 * old, "after": 100 * new, "difference": difference, "low": low, "high": high, "n": len(both)}
+
+
+def compare(
+    run_dir: str | Path, baseline: str, others: Sequence[str], names: Sequence[str], *,
+    test: Literal["bootstrap", "mcnemar"] = "bootstrap", correction: Literal["holm"] | None = None,
+    others_dir: str | Path | None = None, complete: bool = False,
+) -> pd.DataFrame:  # fmt: skip
+    """Compare systems with a baseline on the same items of each task, by their stored predictions.
+
+    Args:
+        test: paired bootstrap over clusters, or McNemar's exact test, which takes items for independent (and needs right and
+            wrong: no correlations).
+        correction: of McNemar's p values, for the number of systems on a task.
+        others_dir: the run of the others, where that isn't the baseline's.
+        complete: whether a task that one of the others was not scored on is an error; else it is left out for that one.
+
+    Returns:
+        task, encoder (the other one); by bootstrap `change`'s columns, by McNemar those of `stats.mcnemar`.
+
+    Raises:
+        ScoreError: one has left no predictions, or on other items.
+    """
+    if correction and test != "mcnemar":
+        raise ScoreError("A bootstrap gives intervals and no p values: there is nothing to correct.")
+    where, rows = others_dir or run_dir, []
+    for other in others:
+        there = [name for name in names if _file(where, other, name).is_file()]
+        wanted = names if complete else there or names[:1]  # none: the first one's absence is the error to show
+        for name in wanted:
+            pair = load_predictions(where, other, name), load_predictions(run_dir, baseline, name)
+            rows.append({"task": name, "encoder": other, "after": pair[0], "before": pair[1]})
+    if test == "bootstrap":
+        found = [{**row, **change(row["before"], row["after"])} for row in rows]
+        return pd.DataFrame(found, columns=CHANGES)
+    for row in rows:
+        _check_same_items(row["before"], row["after"])
+        row |= stats.mcnemar(*(row.pop(side).set_index("id").correct for side in ("before", "after")))
+    columns = ["task", "encoder", "difference", "only_first", "only_second", "p"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(p=table.groupby("task", sort=False).p.transform(stats.holm)) if correction and rows else table
+
+
+def _check_same_items(before: pd.DataFrame, after: pd.DataFrame) -> None:
+    if sorted(before.id) != sorted(after.id):
+        raise ScoreError(f"Predictions on different items ({len(before)} and {len(after)}) can't be compared.")
+
+
+def errors(name: str, predictions: pd.DataFrame, count: int = 5) -> pd.DataFrame:
+    """The test items an encoder gets most wrong, with their texts, to be read.
+
+    Returns:
+        For pairwise tasks: id, query, positive, negative, margin (of the item's worst question). For correlations: id,
+        sentence1, sentence2, score, similarity, rank_gap (places, over n, between similarity's rank and the score's).
+    """
+    task = catalogue.get(name)
+    texts = task.rows("test")
+    if isinstance(task, PairwiseTask):
+        worst = predictions.nsmallest(count, "margin")
+        long = worst.melt("id", [c for c in worst if c.startswith("margin_")] or ["margin"], "question", "by_question")
+        long["question"] = long.question.str.removeprefix("margin_").replace("margin", texts.question.iloc[0])
+        worst_question = long.loc[long.groupby("id").by_question.idxmin()]
+        long = worst_question.merge(texts, on=["id", "question"]).sort_values("by_question")
+        shown = long.assign(negative=long.negatives.map(" / ".join), margin=long.by_question)
+        return shown[["id", "query", "positive", "negative", "margin"]].reset_index(drop=True)
+    gap = (predictions.similarity.rank() - predictions.score.rank()) / len(predictions)
+    worst = predictions.assign(rank_gap=gap).loc[gap.abs().nlargest(count).index]
+    columns = ["id", "sentence1", "sentence2", "score", "similarity", "rank_gap"]
+    return worst.merge(texts[["id", "sentence1", "sentence2"]], on="id")[columns]
+
+
+def result_rows(
+    scored: pd.DataFrame, system: str, scale: str, stands_for: str | None = None, default_paper: str | None = None
+) -> list[dict]:
+    """The scores as rows of the results schema: one for every table that prints this system's number, else one in the
+    table where it would stand; views other than the test split have their own metric name.
+
+    Args:
+        stands_for: the papers' system that this one is a proxy for (with another training set, say).
+        default_paper: the paper where a score that no table prints is to stand; None: the first that prints the benchmark.
+    """
+    rows = []
+    for item in scored.itertuples():
+        task = catalogue.get(item.task)
+        caveat = task.caveat if item.official else ""
+        official = item.official and not caveat
+        data = f"{item.data}, {caveat}" if caveat else item.data
+        options = {
+            "n": item.n, "scale": scale, "data": data, "official": official, "interval": (item.ci_low, item.ci_high),
+            "model": system if stands_for else None, "stand_in": bool(stands_for),
+        }  # fmt: skip
+        for paper, exhibit, benchmark, metric in _places(task, item.view, stands_for or system, default_paper):
+            name = published.system_name(paper, stands_for or system)
+            rows.append(results.row(paper, exhibit, name, benchmark, metric, item.value, **options))
+    return rows
+
+
+def _places(task: LocalTask, view: str, system: str, default_paper: str | None) -> list[tuple[str, str, str, str]]:
+    """paper, exhibit, benchmark, metric of every place a score belongs to."""
+    paper, exhibit, benchmark, metric = task.reported_in[0]
+    if view != "test":
+        return [(paper, exhibit, benchmark, f"{metric} ({view})")]
+    places = []
+    for paper, _, benchmark, metric in task.reported_in:
+        table = published.load(paper)
+        fits = (table.system == published.system_name(paper, system)) & (table.benchmark == benchmark)
+        fits &= (table.metric == metric) & table.exhibit.str.startswith("Table")
+        places += [(paper, exhibit, benchmark, metric) for exhibit in table.exhibit[fits].unique()]
+    return places or [next((place for place in task.reported_in if place[0] == default_paper), task.reported_in[0])]

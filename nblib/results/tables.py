@@ -1,0 +1,91 @@
+"""Tables: as HTML in the notebook, as CSV on disk, as LaTeX for a paper; and our results with the published numbers."""
+
+import hashlib
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import Markdown
+from pandas.io.formats.style import Styler
+
+from nblib import paths
+from nblib.results.schema import DECIMALS, comparable
+
+CSS = [
+    {"selector": "th", "props": "text-align: left; font-weight: 600;"},
+    {"selector": "td", "props": "font-variant-numeric: tabular-nums;"},
+    {"selector": "caption", "props": "text-align: left; font-weight: 600; padding-bottom: .4em;"},
+]
+
+
+def show(table: pd.DataFrame, caption: str, digits: int = 2, html: Sequence[str] = ()) -> Styler:
+    """The table with a caption, a fixed number of digits, and a dash for what is missing.
+
+    Args:
+        html: columns that hold HTML (`edits`); all others are escaped.
+    """
+    table = table.reset_index(drop=True)  # the index is hidden, and a repeated one can't be styled
+    numbers = table.select_dtypes("number")
+    whole = (numbers.isna() | (numbers % 1 == 0)).all()
+    formats = {column: "{:.0f}" if whole[column] else f"{{:.{digits}f}}" for column in numbers}
+    texts = [column for column in table.columns if not pd.api.types.is_numeric_dtype(table[column])]
+    return (
+        table.style.format(formats, na_rep="–", escape="html")
+        .hide(axis="index")
+        .set_caption(escape(caption, quote=False))
+        .set_table_styles(CSS)
+        .format(subset=list(html))
+        .set_properties(subset=texts, **{"text-align": "left"})
+        .set_uuid(hashlib.sha256(caption.encode()).hexdigest()[:8])  # not random: saved tables are compared
+    )
+
+
+def save_table(table: pd.DataFrame, target: str | Path, caption: str, digits: int = 2) -> Styler:
+    """Write `<target>.csv` and return the table for the notebook (`nblib export` makes HTML and LaTeX of it)."""
+    paths.write_csv(table.round(DECIMALS), f"{target}.csv")
+    return show(table, caption, digits)
+
+
+def edits(before: str, after: str) -> str:
+    """The second text as HTML, word by word: what the first had is struck through, what is new is underlined."""
+    old, new = before.split(), after.split()
+    parts = []
+    for kind, start, end, new_start, new_end in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
+        dropped, added = escape(" ".join(old[start:end])), escape(" ".join(new[new_start:new_end]))
+        if kind == "equal":
+            parts.append(added)
+        else:
+            parts += [f"<del>{dropped}</del>"] * bool(dropped) + [f"<ins>{added}</ins>"] * bool(added)
+    return " ".join(parts)
+
+
+def latex(table: pd.DataFrame, caption: str, label: str, digits: int = 2) -> str:
+    """The table in LaTeX, texts escaped."""
+    escaped = caption.translate({ord(sign): f"\\{sign}" for sign in "%&#_${}"})
+    options = {"index": False, "na_rep": "--", "float_format": f"%.{digits}f", "escape": True}
+    return table.to_latex(caption=escaped, label=label, **options)
+
+
+def findings(*sentences: str) -> Markdown:
+    """A notebook's findings, one bullet each."""
+    return Markdown("\n".join(f"- {escape(sentence, quote=False)}" for sentence in sentences))
+
+
+def of_exhibit(results: pd.DataFrame, paper: str, exhibit: str) -> pd.DataFrame:
+    """The rows of one exhibit."""
+    return results[(results.paper == paper) & (results.exhibit == exhibit)]
+
+
+def with_published(results: pd.DataFrame, paper: str, exhibit: str) -> pd.DataFrame:
+    """The results of an exhibit with the published numbers: system, benchmark, metric, published, ours, difference (NaN where
+    the data don't compare), interval, n, data, model, status."""
+    rows = of_exhibit(results, paper, exhibit)
+    interval = [
+        f"{low:.2f} – {high:.2f}" if pd.notna(low) else "" for low, high in zip(rows.ci_low, rows.ci_high, strict=True)
+    ]
+    table = rows[["system", "benchmark", "metric", "published", "ours"]].assign(
+        difference=(rows.ours - rows.published).where(comparable(rows.data)), interval=interval, n=rows.n
+    )
+    return table.join(rows[["data", "model", "status"]]).reset_index(drop=True)

@@ -1,0 +1,142 @@
+"""What a file of generations yields: usable answers, anchors with all six variants, their numbers and their price."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
+from nblib.synthesis import generations, prompts
+from nblib.synthesis.client import Server
+from nblib.synthesis.prompts import SynthesisError
+
+COLUMNS = ["id", "anchor", "entailment", *NEGATIONS, "word_cue", "word", "phrase_cue", "phrase"]
+
+
+def load_recording(file: str | Path) -> tuple[pd.DataFrame, Server]:
+    """The anchors (id, anchor) and the model of a file of generations: enough to read it again without a server.
+
+    Raises:
+        SynthesisError: no such file, nothing in it, or answers of several models or sampling parameters.
+    """
+    anchors: dict[str, str] = {}
+    models = set()
+    for generation in generations.read(file):
+        anchors.setdefault(generation.id, generation.anchor)
+        if not generation.attempt:  # a later one may have had another seed
+            models.add((generation.model, json.dumps(dict(generation.sampling), sort_keys=True)))
+    if not models:
+        raise SynthesisError(f"No answers in {file}. Give a file of generations, or a model and a server to ask.")
+    if len(models) > 1:
+        raise SynthesisError(
+            f"{file} holds answers of several models or sampling parameters: {'; '.join(map(' '.join, sorted(models)))}. Read "
+            "each from a file of its own."
+        )
+    model, sampling = models.pop()
+    table = pd.DataFrame({"id": list(anchors), "anchor": list(anchors.values())})
+    return table, Server(model=model, sampling=json.loads(sampling))
+
+
+def results(anchors: pd.DataFrame, server: Server, file: str | Path, seed: int = 0) -> pd.DataFrame:
+    """The outcome of each question by the file: of its first usable answer, or else of the last one.
+
+    Returns:
+        id, kind, reason ("" where usable, "not answered" where there is nothing), attempts, input_tokens, output_tokens
+        (over all attempts, as far as counted), answer (raw), sentences (by label), cues.
+    """
+    nothing = {"reason": "not answered", "attempts": 0, "input_tokens": 0, "output_tokens": 0}
+    questions = list(prompts.questions(anchors, server, seed))
+    rows = {question.key: {**nothing, "answer": "", "sentences": {}} for question in questions}
+    for generation in generations.read(file):
+        if (row := rows.get(generation.key)) is None:
+            continue
+        row["attempts"] += 1
+        row["input_tokens"] += generation.input_tokens or 0
+        row["output_tokens"] += generation.output_tokens or 0
+        if row["reason"]:
+            parsed = prompts.parse(generation)
+            row |= {"reason": parsed.reason, "answer": generation.answer, "sentences": dict(parsed.sentences)}
+    table = [{"id": q.id, "kind": q.kind, **rows[q.key], "cues": dict(q.cues)} for q in questions]
+    columns = ["id", "kind", "reason", "attempts", "input_tokens", "output_tokens", "answer", "sentences", "cues"]
+    return pd.DataFrame(table, columns=columns)
+
+
+def variants(anchors: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
+    """The anchors with all six variants: what `nblib.corpora.triples` builds from.
+
+    Args:
+        anchors: id, anchor, and entailment where there is one.
+        outcomes: from `results`.
+
+    Returns:
+        `COLUMNS`; entailment is missing (None) where the source gives none, and the triples "only negation"
+        can't be built from such anchors.
+    """
+    sentences: dict[str, dict] = {}
+    for row in outcomes[outcomes.reason == ""].itertuples(index=False):
+        cues = {f"{hedge}_cue": cue for hedge, cue in row.cues.items()}
+        sentences.setdefault(row.id, {}).update({**row.sentences, **cues})
+    texts = anchors.set_index("id")
+    rows = []
+    for anchor_id, texts_by_label in sentences.items():
+        complete = all(name in texts_by_label for name in (*NEGATIONS, *HEDGES))
+        if complete and not _clash(texts_by_label):
+            entailment = texts.entailment[anchor_id] if "entailment" in texts else None
+            rows.append(
+                {"id": anchor_id, "anchor": texts.anchor[anchor_id], "entailment": entailment, **texts_by_label}
+            )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def yields(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """How many questions of each kind ended how, and how many anchors can be used.
+
+    Returns:
+        kind (negation, hedging, anchor), reason ("usable" first, also where there is none; then by number), n, asked (of how
+        many), share (percent).
+    """
+    reasons = outcomes.assign(reason=outcomes.reason.replace("", "usable"))
+    usable = outcomes[outcomes.reason == ""].groupby("id").sentences.agg(list)
+    complete = usable[usable.map(len) == len(prompts.KINDS)]
+    clashes = int(complete.map(lambda parts: _clash(parts[0] | parts[1])).sum())
+    total = outcomes.id.nunique()
+    anchors = {
+        "usable": len(complete) - clashes,
+        "a hedge that equals a negation": clashes,
+        "a question without a usable answer": total - len(complete),
+    }
+    rows = []
+    for kind in prompts.KINDS:
+        counts = {"usable": 0, **reasons.reason[reasons.kind == kind].value_counts()}
+        rows += [
+            (kind, reason, n) for reason, n in sorted(counts.items(), key=lambda x: (x[0] != "usable", -x[1], x[0]))
+        ]
+    rows += [("anchor", reason, n) for reason, n in anchors.items() if n or reason == "usable"]
+    table = pd.DataFrame(rows, columns=["kind", "reason", "n"])
+    return table.assign(asked=total, share=100 * table.n / max(total, 1))
+
+
+def price(questions: pd.DataFrame, rates: Mapping[str, Sequence[float]], anchors: int) -> pd.DataFrame:
+    """What it would cost to ask about so many anchors, with prompts and answers as long as these.
+
+    Args:
+        questions: kind, attempts, input and output (tokens of one prompt and of one answer); a row a question.
+        rates: model → price of a million input and of a million output tokens.
+
+    Returns:
+        model, calls, input and output (million tokens), price (in the rates' currency).
+    """
+    each = questions.groupby("kind")[["attempts", "input", "output"]].mean()
+    calls = anchors * each.attempts.sum()
+    millions = {side: anchors * (each.attempts * each[side]).sum() / 1e6 for side in ("input", "output")}
+    rows = []
+    for model, (of_input, of_output) in rates.items():
+        cost = millions["input"] * of_input + millions["output"] * of_output
+        rows.append((model, calls, *millions.values(), cost))
+    return pd.DataFrame(rows, columns=["model", "calls", "input", "output", "price"])
+
+
+def _clash(sentences: Mapping[str, str]) -> bool:
+    """Whether a sentence is both positive and negative."""
+    return bool({sentences[name] for name in NEGATIONS} & {sentences[name] for name in HEDGES})

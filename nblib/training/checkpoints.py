@@ -1,0 +1,66 @@
+"""Run a trainer with checkpoints: reserve their folder, resume from the last, remove them in the end."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from transformers import Trainer
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_utils import get_last_checkpoint
+
+from nblib import paths
+from nblib.models.folders import FinetuningError
+
+
+def reserve_folder(folder: Path, about: dict[str, Any]) -> None:
+    """Reserve the folder for this training.
+
+    Args:
+        about: describes the training: architecture, settings, a hash of its texts.
+
+    Raises:
+        FinetuningError: it holds the checkpoints of another.
+    """
+    mine = json.loads(json.dumps(about))
+    file = folder / "training.json"
+    if file.is_file() and last_checkpoint(folder) and json.loads(file.read_text(encoding="utf-8")) != mine:
+        raise FinetuningError(
+            f"{folder} holds the checkpoints of another training. Remove the folder, or give this training another name."
+        )
+    with paths.write_atomically(file) as draft:
+        draft.write_text(json.dumps(mine, indent=2) + "\n", encoding="utf-8")
+
+
+def last_checkpoint(folder: Path) -> str | None:
+    """The last checkpoint to go on from; one that a kill left half-written (its state is written last) is removed."""
+    for checkpoint in folder.glob("checkpoint-*"):
+        if not (checkpoint / TRAINER_STATE_NAME).is_file():
+            shutil.rmtree(checkpoint)
+    return get_last_checkpoint(str(folder))
+
+
+def forget(folder: str | Path) -> None:
+    """Remove a finished training's checkpoints."""
+    shutil.rmtree(paths.resolve(folder), ignore_errors=True)
+
+
+def run(trainer: Trainer, folder: Path, out_of_memory: FinetuningError) -> pd.DataFrame:
+    """Run a trainer, from the last checkpoint in `folder` if there is one.
+
+    Args:
+        out_of_memory: raised where the memory doesn't suffice (torch has several errors for that).
+
+    Returns:
+        The history: step, epoch, loss (a mean over the steps since the row before), learning_rate.
+    """
+    try:
+        trainer.train(resume_from_checkpoint=last_checkpoint(folder))
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "memory" not in str(error):
+            raise
+        raise out_of_memory from error
+    logged = [entry for entry in trainer.state.log_history if "loss" in entry]
+    return pd.DataFrame(logged, columns=["step", "epoch", "loss", "learning_rate"]).astype(float)

@@ -1,0 +1,423 @@
+"""LoRA fine-tuning of a language model on triples (Truong §5.2, Appendix B): do two sentences have opposite meanings?
+
+A triple becomes two pairs with one word as the answer: anchor and negation "Yes", anchor and hedge "No". The loss is on that
+word alone. One training is a `Settings` and a table of pairs. `train` runs it in this process, or in several through
+accelerate's launcher (`accelerate launch -m nblib.training.llm_lora FOLDER`), and resumes it where a killed run left it. `tune`
+trains, asks the dev pairs before and after, and keeps all of it; a training that was kept is not run again.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+import torch
+from torch.nn.functional import cross_entropy
+from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments
+
+from nblib import paths
+from nblib.models import language_models, llm_adapters
+from nblib.models.language_models import Dtype, LanguageModel
+from nblib.models.llm_adapters import LoraError
+from nblib.results import published
+from nblib.training import checkpoints, finished
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+    from transformers import PreTrainedModel
+
+CODE_VERSION = 1  # raise it when this code changes a training's weights: all is then trained anew
+TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+ANSWERS = {"negation": "Yes", "hedging": "No"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A training without its pairs. The defaults are the paper's (Table 4), where it gives one.
+
+    Attributes:
+        base: a language model's name or folder (`language_models.load`).
+        learning_rate: not in the paper.
+        batch_size: pairs a step, over all processes; not in the paper.
+        accumulation: in how many parts a step is computed, one after the other: less memory, the same gradient.
+        chat_template: put the question as a user's turn, for a base that was taught to chat.
+        bf16: the base's weights and the forward pass in bfloat16; the LoRA and its optimiser stay float32.
+        four_bit: the base's weights in four bits (needs a GPU and bitsandbytes).
+        checkpointing: compute activations again in the backward pass instead of keeping them: less memory, a third slower.
+    """
+
+    base: str
+    epochs: int = 20
+    rank: int = 16
+    alpha: int = 16
+    dropout: float = 0.0
+    bias: Literal["none", "all", "lora_only"] = "none"
+    targets: tuple[str, ...] = TARGETS
+    learning_rate: float = 2e-4
+    batch_size: int = 16
+    accumulation: int = 1
+    chat_template: bool = False
+    bf16: bool = True
+    four_bit: bool = False
+    checkpointing: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "targets", tuple(self.targets))  # JSON has lists
+        if self.batch_size % self.accumulation:
+            raise LoraError(f"{self.batch_size} pairs a step can't be computed in {self.accumulation} equal parts.")
+
+    @property
+    def dtype(self) -> Dtype:
+        """Of the base's weights."""
+        return "bfloat16" if self.bf16 else "float32"
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------------
+
+
+def pairs(triples: pd.DataFrame) -> pd.DataFrame:
+    """Triples as pairs, two each as in the paper (a variant in several triples is in as many pairs): id (the anchor's),
+    sentence_1, sentence_2, variant, kind ("negation" or "hedging", the latter for entailed sentences too), answer.
+
+    Raises:
+        TripleError: unusable triples (`triples.check`).
+    """
+    from nblib.corpora.triples import check  # brings the parser along, which a training can do without
+
+    table = check(triples)
+    sides = [("negation", table.negative, table.negation), ("hedging", table.positive, table.hedge)]
+    parts = [
+        pd.DataFrame({
+            "id": table.id, "sentence_1": table.anchor, "sentence_2": other, "variant": variant, "kind": kind,
+            "answer": ANSWERS[kind],
+        })
+        for kind, other, variant in sides
+    ]  # fmt: skip
+    return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
+
+
+def prompt(sentence_1: str, sentence_2: str) -> str:
+    """The paper's prompt, up to the answer."""
+    template = published.prompts()["lora_pair"]["template"].removesuffix(" {answer}")
+    return template.format(sentence_1=sentence_1, sentence_2=sentence_2)
+
+
+def tokens(tokenizer: PreTrainedTokenizerBase, sentence_1: str, sentence_2: str, chat_template: bool) -> list[int]:
+    """The prompt as the model reads it, up to the answer's token."""
+    text = prompt(sentence_1, sentence_2)
+    if not chat_template:
+        return tokenizer(text)["input_ids"]
+    turn = [{"role": "user", "content": text}]
+    return tokenizer.apply_chat_template(turn, add_generation_prompt=True, return_dict=True)["input_ids"]
+
+
+def answer_tokens(tokenizer: PreTrainedTokenizerBase, chat_template: bool) -> dict[str, int]:
+    """The token of each answer, as it follows the prompt.
+
+    Raises:
+        LoraError: an answer is no single token, or there is no chat template to put the question in.
+    """
+    if chat_template and not tokenizer.chat_template:
+        raise LoraError(f"{tokenizer.name_or_path} has no chat template. Set chat_template to False.")
+    found = {}
+    for answer in ANSWERS.values():
+        text = answer if chat_template else f" {answer}"
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        if len(ids) != 1 or ids[0] == tokenizer.unk_token_id:
+            raise LoraError(
+                f"{text!r} is no token of its own in {tokenizer.name_or_path}: the loss needs one for an answer."
+            )
+        found[answer] = ids[0]
+    return found
+
+
+def collate(examples: list[dict], pad: int) -> dict[str, torch.Tensor]:
+    """A batch, padded on the left so that the answer follows every last token: input_ids and attention_mask [batch, longest],
+    and, where the examples have one, answer [batch]."""
+    longest = max(len(example["input_ids"]) for example in examples)
+    gaps = [longest - len(example["input_ids"]) for example in examples]
+    batch = {
+        "input_ids": [[pad] * gap + example["input_ids"] for gap, example in zip(gaps, examples, strict=True)],
+        "attention_mask": [[0] * gap + [1] * (longest - gap) for gap in gaps],
+    }
+    if "answer" in examples[0]:
+        batch["answer"] = [example["answer"] for example in examples]
+    return {name: torch.tensor(rows) for name, rows in batch.items()}
+
+
+def probabilities(
+    language_model: LanguageModel, table: pd.DataFrame, chat_template: bool, batch_size: int = 16
+) -> pd.Series:
+    """The probability of "Yes" against "No" for each pair, float [n]."""
+    model, tokenizer = language_model.model, language_model.tokenizer
+    answers, pad = answer_tokens(tokenizer, chat_template), _padding(tokenizer)
+    prompts = [
+        {"input_ids": tokens(tokenizer, row.sentence_1, row.sentence_2, chat_template)} for row in table.itertuples()
+    ]
+    found = []
+    with torch.inference_mode(), llm_adapters.exact_logits(model):
+        for start in tqdm(range(0, len(prompts), batch_size), desc="yes or no", leave=False):
+            batch = collate(prompts[start : start + batch_size], pad)
+            batch = {name: part.to(model.device) for name, part in batch.items()}
+            logits = model(**batch, logits_to_keep=1).logits[:, -1]
+            found += torch.sigmoid(logits[:, answers["Yes"]] - logits[:, answers["No"]]).tolist()
+    return pd.Series(found, index=table.index, dtype=float)
+
+
+def accuracy(asked: pd.DataFrame, *by: str) -> pd.DataFrame:
+    """The pairs answered right, in percent: the columns `by`, n, base, tuned.
+
+    Args:
+        asked: pairs with the probability of "Yes" `before` and `after` the training.
+    """
+    wanted = asked.answer == "Yes"
+    right = asked.assign(**{when: (asked[when] > 0.5) == wanted for when in ("before", "after")})
+    found = right.groupby(list(by), sort=False).agg(n=("id", "size"), base=("before", "mean"), tuned=("after", "mean"))
+    return found.assign(base=100 * found.base, tuned=100 * found.tuned).reset_index()
+
+
+def _padding(tokenizer: PreTrainedTokenizerBase) -> int:
+    """Any token will do: the attention mask hides it."""
+    return next(token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id, 0) if token is not None)
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+def train(
+    settings: Settings, table: pd.DataFrame, folder: str | Path, *, processes: int = 1, checkpoint_steps: int = 100
+) -> tuple[LanguageModel, pd.DataFrame]:
+    """Fine-tune, resuming from the last checkpoint in `folder` where the same training was interrupted.
+
+    Args:
+        table: from `pairs`.
+        folder: for this training alone, with its checkpoints and its adapter; remove it (`checkpoints.forget`) when the
+            result is saved.
+        processes: more than one are started by accelerate's launcher, one for each GPU (or on the CPU).
+
+    Returns:
+        The tuned model and its history: step, epoch, loss (a mean over the steps since the row before), learning_rate.
+
+    Raises:
+        LoraError: out of memory, a base that can't be trained so, or processes that can't share a step.
+        FinetuningError: a checkpoint of another training.
+        LanguageModelError: see `language_models.load`.
+    """
+    folder = paths.writable_folder(folder)
+    if settings.batch_size % (settings.accumulation * processes):
+        raise LoraError(
+            f"{settings.batch_size} pairs a step can't be shared by {processes} processes in {settings.accumulation} parts each."
+        )
+    checkpoints.reserve_folder(folder, {**asdict(settings), "pairs": _texts_sha256(table)})
+    with paths.write_atomically(folder / "pairs.parquet") as draft:
+        table.to_parquet(draft, index=False)
+    job = {"settings": asdict(settings), "processes": processes, "checkpoint_steps": checkpoint_steps}
+    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    if processes == 1:
+        _run(folder)
+    else:
+        _launch(folder, processes)
+    tuned = llm_adapters.load(settings.base, folder / "adapter", dtype=settings.dtype)
+    return tuned, pd.read_csv(folder / "history.csv")
+
+
+def _texts_sha256(table: pd.DataFrame) -> str:
+    return finished.texts_sha256(table[["sentence_1", "sentence_2", "answer"]].itertuples(index=False))
+
+
+def _launch(folder: Path, processes: int) -> None:
+    """Run `_run` in several processes, as `accelerate launch --multi_gpu -m nblib.training.llm_lora FOLDER` does; where there
+    is no GPU the trainer takes the CPU."""
+    launcher = ["accelerate.commands.launch", "--multi_gpu", "--num_machines", "1", "--num_processes", str(processes)]
+    trainers = ["--mixed_precision", "no", "--dynamo_backend", "no"]  # is the trainer's business
+    done = subprocess.run(
+        [sys.executable, "-m", *launcher, *trainers, "-m", "nblib.training.llm_lora", str(folder)],
+        cwd=paths.PROJECT_ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}, without a word"]
+        own = [line for line in lines if line.startswith("nblib.")]
+        raise LoraError(f"The training in {processes} processes failed: {(own or lines)[0 if own else -1]}")
+
+
+class _AnswerTrainer(Trainer):
+    """The loss is on the answer alone, so the vocabulary's logits are computed there alone: a third of the time."""
+
+    def compute_loss(self, model: Any, inputs: dict, return_outputs: bool = False, **_: Any) -> Any:
+        answer = inputs.pop("answer")
+        outputs = model(**inputs, logits_to_keep=1)
+        loss = cross_entropy(outputs.logits[:, -1].float(), answer)
+        return (loss, outputs) if return_outputs else loss
+
+
+def _run(folder: Path) -> None:
+    """What each process does: train on the pairs in the folder; the first leaves adapter and history there."""
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    settings, processes = Settings(**job["settings"]), job["processes"]
+    base, gpu = _base(settings), torch.cuda.is_available()
+    answers = answer_tokens(base.tokenizer, settings.chat_template)
+    table = pd.read_parquet(folder / "pairs.parquet")
+    inputs = [
+        tokens(base.tokenizer, *texts, settings.chat_template)
+        for texts in zip(table.sentence_1, table.sentence_2, strict=True)
+    ]
+    data = [{"input_ids": ids, "answer": answers[answer]} for ids, answer in zip(inputs, table.answer, strict=True)]
+    pad, model = _padding(base.tokenizer), add_lora(base, settings)
+    arguments = TrainingArguments(
+        output_dir=str(folder), num_train_epochs=settings.epochs, learning_rate=settings.learning_rate, warmup_steps=0.1,
+        per_device_train_batch_size=settings.batch_size // settings.accumulation // processes,
+        gradient_accumulation_steps=settings.accumulation, lr_scheduler_type="linear", bf16=settings.bf16, use_cpu=not gpu,
+        activation_checkpointing=settings.checkpointing, activation_checkpointing_kwargs={"use_reentrant": False},
+        seed=settings.seed, remove_unused_columns=False, dataloader_pin_memory=gpu, ddp_find_unused_parameters=False,
+        ddp_backend="gloo" if processes > 1 and not gpu else None,
+        save_strategy="steps", save_steps=job["checkpoint_steps"], save_total_limit=1, logging_steps=0.02, report_to="none",
+    )  # fmt: skip
+    trainer = _AnswerTrainer(
+        model=model, args=arguments, train_dataset=data, data_collator=lambda examples: collate(examples, pad)
+    )
+    history = checkpoints.run(trainer, folder, LoraError(
+        f"Out of memory with {settings.batch_size // settings.accumulation} pairs at once. Raise accumulation or lower "
+        f"batch_size{'' if settings.checkpointing else ', or set checkpointing'}"
+        f"{'' if settings.four_bit or not gpu else ', or set four_bit'}, and remove {folder}, whose checkpoints (if any) "
+        "are of these settings."
+    ))  # fmt: skip
+    if trainer.is_world_process_zero():
+        history.to_csv(folder / "history.csv", index=False)
+        llm_adapters.save(replace(base, model=model), folder / "adapter", "", base=settings.base)
+
+
+def _base(settings: Settings) -> LanguageModel:
+    """The base on the CPU (the trainer chooses the device), or quantised on its GPU."""
+    if not settings.four_bit:
+        return language_models.load(settings.base, dtype=settings.dtype, device="cpu")
+    if not torch.cuda.is_available():
+        raise LoraError("four_bit needs a GPU. Set it to False.")
+    from accelerate import PartialState
+    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+
+    source = language_models.folder(settings.base)
+    quantised = BitsAndBytesConfig(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16
+    )  # fmt: skip
+    model = AutoModelForCausalLM.from_pretrained(
+        source, quantization_config=quantised, dtype=torch.bfloat16, device_map={"": PartialState().process_index}
+    )
+    return LanguageModel(settings.base, source, model, AutoTokenizer.from_pretrained(source))
+
+
+def _flat_head(model: "PreTrainedModel") -> None:
+    """Let the vocabulary's logits be one product of two matrices: with frozen bfloat16 weights, torch takes ten times as long
+    on a CPU for the same as a batch of products, most of it in the backward pass."""
+
+    def flat(head: torch.nn.Module, inputs: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
+        return (inputs[0].flatten(0, -2),)
+
+    def shaped(head: torch.nn.Module, inputs: tuple[torch.Tensor], logits: torch.Tensor) -> torch.Tensor:
+        return logits.unsqueeze(1)  # the loss asks for one place a row
+
+    head = model.get_output_embeddings()
+    head.register_forward_pre_hook(flat)
+    head.register_forward_hook(shaped)
+
+
+def add_lora(base: LanguageModel, settings: Settings) -> "PeftModel":
+    """The base with a fresh LoRA; only that will be trained.
+
+    Raises:
+        LoraError: the base has no layers of these names.
+    """
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(settings.seed)  # of the adapter's first weights
+    config = LoraConfig(
+        task_type="CAUSAL_LM", r=settings.rank, lora_alpha=settings.alpha, lora_dropout=settings.dropout,
+        bias=settings.bias, target_modules=list(settings.targets),
+    )  # fmt: skip
+    _flat_head(base.model)
+    try:
+        return get_peft_model(base.model, config)
+    except ValueError as error:
+        raise LoraError(f"{base.name} can't take a LoRA on {', '.join(settings.targets)}: {error}") from error
+
+
+# --- a training that is kept ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A training that was run and kept.
+
+    Attributes:
+        folder: the adapter's; it also has `history` and `dev` as Parquet files.
+        history: see `train`.
+        dev: the dev pairs, with the probability of "Yes" `before` and `after` the training.
+        seconds: of the training, when it was run.
+        found: whether it was kept before, and only read now.
+    """
+
+    folder: Path
+    history: pd.DataFrame
+    dev: pd.DataFrame
+    seconds: float
+    found: bool
+
+
+def tune(
+    settings: Settings, table: pd.DataFrame, dev_pairs: pd.DataFrame, run_dir: str | Path, name: str, *,
+    processes: int = 1, again: bool = False, data: str = "", **about: Any,
+) -> Tuned:  # fmt: skip
+    """Train a LoRA and keep it as `<run_dir>/llms/<name>`; where the same training is kept there, read it.
+
+    Args:
+        table, dev_pairs: from `pairs`.
+        again: train anew all the same.
+        data: where the pairs are from, for the model card.
+        about: for the sidecar.
+
+    Raises:
+        LoraError: the kept adapter doesn't give the trained one's probabilities to the last bit; see also `train`.
+    """
+    folder, checkpointed = (paths.resolve(run_dir) / part / name for part in ("llms", "checkpoints"))
+    dev_pairs = dev_pairs.reset_index(drop=True)
+    base = llm_adapters.load(settings.base, dtype=settings.dtype)
+    trained_from = finished.fingerprint(
+        CODE_VERSION, {**asdict(settings), "processes": processes}, _texts_sha256(table), llm_adapters.fingerprint(base),
+        "cuda" if torch.cuda.is_available() else "cpu",
+    )  # fmt: skip
+    found = not again and finished.is_finished(folder, trained_from)
+    if found:
+        seconds = json.loads(folder.with_name(f"{name}.json").read_text(encoding="utf-8"))["seconds"]
+        history, dev = (pd.read_parquet(folder / f"{part}.parquet") for part in ("history", "dev"))
+        if dev[dev_pairs.columns].to_dict("list") == dev_pairs.to_dict("list"):
+            return Tuned(folder, history, dev, seconds, found)
+    before = probabilities(base, dev_pairs, settings.chat_template)
+    del base  # the training wants the memory
+    if found:
+        trained = llm_adapters.load(settings.base, folder, dtype=settings.dtype)
+    else:
+        started = perf_counter()
+        trained, history = train(settings, table, checkpointed, processes=processes)
+        seconds = perf_counter() - started
+    dev = dev_pairs.assign(before=before, after=probabilities(trained, dev_pairs, settings.chat_template))
+    source = f"{len(table):,} pairs of {table.id.nunique():,} anchors{data and f' ({data})'}."
+    card = llm_adapters.model_card(name, asdict(settings), source, accuracy(dev, "kind"), seconds)
+    about |= {**asdict(settings), "name": name, "pairs": len(table), "seconds": seconds}
+    about[finished.TRAINED_FROM] = trained_from
+    llm_adapters.save(trained, folder, card, {"history": history, "dev": dev}, **about)
+    kept = llm_adapters.load(settings.base, folder, dtype=settings.dtype)
+    if not probabilities(kept, dev_pairs, settings.chat_template).equals(dev.after):
+        shutil.rmtree(folder)
+        raise LoraError(f"The adapter kept in {folder} gave other probabilities than the trained one. Train it anew.")
+    checkpoints.forget(checkpointed)
+    return Tuned(folder, history, dev, seconds, found)
+
+
+if __name__ == "__main__":  # one process of a training that `train` has prepared
+    _run(Path(sys.argv[1]))

@@ -1,0 +1,215 @@
+"""A whole training: train, measure, interpolate, keep; or find what was kept when it was trained from the same before.
+
+In `training/` of the model's folder lies what a notebook draws: the loss (`history.csv`), the dev scores after every epoch
+(`epochs.csv`), and those of every α (`alphas.csv`).
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from datasets import DatasetDict
+from torch import nn
+
+from nblib import paths, provenance
+from nblib.models import encoders
+from nblib.training import checkpoints, finished, interpolation, trainer
+from nblib.training.dev_scores import DevEvaluator, choose_alpha
+from nblib.training.trainer import Settings
+
+USE = {
+    "bi-encoder": "`SentenceTransformer(folder)`, or where the folder holds a LoRA alone, `SentenceTransformer(base)` and then "
+    "its `load_adapter(folder)`",
+    "cross-encoder": "`CrossEncoder(folder)`",
+    "multi-vector": "`MultiVectorEncoder(folder)`",
+}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A finished training, as its folder holds it.
+
+    Attributes:
+        folder: of the model that is kept.
+        history: the loss (see `trainer.train`).
+        epochs: dev scores by epoch (0: the base); empty where nothing was measured.
+        alphas: dev scores by α (0: the base, 1: as trained); empty where nothing was measured.
+        alpha: how far from the base to the trained weights the kept model is.
+        seconds: what the training took.
+        found: it was trained before, and nothing was trained now.
+    """
+
+    folder: Path
+    history: pd.DataFrame
+    epochs: pd.DataFrame
+    alphas: pd.DataFrame
+    alpha: float
+    seconds: float
+    found: bool
+
+    def compared(self) -> pd.DataFrame:
+        """Dev scores before and after: set, kind, n, base, tuned, difference."""
+        base, tuned = (self.alphas[self.alphas.alpha == alpha].reset_index(drop=True) for alpha in (0.0, self.alpha))
+        table = base[["set", "kind", "n"]].assign(base=base.value, tuned=tuned.value)
+        return table.assign(difference=table.tuned - table.base)
+
+
+def tune(
+    architecture: str,
+    settings: Settings,
+    data: DatasetDict,
+    folder: str | Path,
+    scratch: str | Path,
+    /,
+    *,
+    evaluator: DevEvaluator | None = None,
+    every_epoch: bool = True,
+    alphas: Sequence[float] = (),
+    sts_budget: float = 100.0,
+    interpolations: Sequence[float] = (),
+    source: str = "",
+    again: bool = False,
+    **about: Any,
+) -> Tuned:
+    """Train and leave the model, or find it again where the folder holds one that was trained from the same.
+
+    Args:
+        architecture, settings, data: see `trainer.train`.
+        folder: of the model to keep. The `interpolations` go next to it, named with `-a050` or the like, and the LoRA
+            (if one was trained) with `-lora`.
+        scratch: for checkpoints; removed at the end.
+        evaluator: measures the base, the model after `every_epoch`, and each of the `alphas`.
+        alphas: these are measured, and the largest within `sts_budget` is kept (`dev_scores.choose_alpha`);
+            without any, the trained weights are.
+        source: one line on the training data, for the model card.
+        again: train even if it was trained before.
+        about: for the sidecar.
+
+    Raises:
+        FinetuningError, ModelError, RankerError: see `trainer.train`.
+    """
+    folder, scratch = paths.resolve(folder), paths.resolve(scratch)
+    start = trainer.ARCHITECTURES[architecture].load(settings, data).model
+    dev = evaluator and [evaluator.data, finished.texts_sha256(evaluator.anchors.to_numpy().tolist())]
+    made_from = {
+        **asdict(settings), "architecture": architecture, "alphas": list(alphas), "sts_budget": sts_budget,
+        "interpolations": list(interpolations), "dev": dev, "every_epoch": every_epoch,
+    }  # fmt: skip
+    fingerprint = finished.fingerprint(
+        trainer.CODE_VERSION, made_from, trainer.texts_sha256(data), encoders.fingerprint(start),
+        "cuda" if torch.cuda.is_available() else "cpu",
+    )  # fmt: skip
+    parts = {folder.with_name(f"{folder.name}-a{100 * part:03.0f}"): part for part in interpolations}
+    lora = folder.with_name(f"{folder.name}-lora") if settings.method == "lora" else None
+    if not again and all(finished.is_finished(left, fingerprint) for left in filter(None, [folder, *parts, lora])):
+        return load(folder, found=True)
+    measured_before = scratch / "epochs.csv"
+    if evaluator and measured_before.is_file() and checkpoints.last_checkpoint(scratch):
+        evaluator.resume(_read(measured_before))
+
+    def evaluate(model: nn.Module, epoch: int) -> None:
+        evaluator(model, epoch)
+        _write(evaluator.table(), measured_before)
+
+    before = evaluator(evaluator.base.model, 0) if evaluator else None
+    started = time.perf_counter()
+    each = evaluate if evaluator and every_epoch else None
+    model, history = trainer.train(architecture, settings, data, scratch, evaluate=each)
+    seconds = time.perf_counter() - started
+    by_alpha, alpha = pd.DataFrame(), 1.0
+    if alphas:
+        tuned = [evaluator.measure(interpolation.interpolate(start, model, a)).assign(alpha=a) for a in alphas]
+        by_alpha = pd.concat([before.assign(alpha=0.0), *tuned], ignore_index=True)
+        alpha = choose_alpha(by_alpha, sts_budget) if len(alphas) > 1 else float(alphas[0])
+        if not every_epoch:
+            end = by_alpha[by_alpha.alpha == 1].drop(columns="alpha")
+            evaluator.measured[settings.epochs] = end.assign(epoch=settings.epochs)
+    by_epoch = evaluator.table() if evaluator else pd.DataFrame()
+    about |= {
+        **asdict(settings), "architecture": architecture, "alpha": alpha, "seconds": seconds,
+        finished.TRAINED_FROM: fingerprint,
+    }  # fmt: skip
+    card = model_card(folder.name, architecture, settings, alpha, source, by_alpha, seconds)
+    for place, part in parts.items():
+        interpolation.save(interpolation.interpolate(start, model, part), place, card, **{**about, "alpha": part})
+    if lora:
+        interpolation.save_adapter(model, lora, card, **about)
+    tables = {"history": history, "epochs": by_epoch, "alphas": by_alpha}
+    interpolation.save(
+        interpolation.interpolate(start, model, alpha), folder, card, tables, **about
+    )  # last: it is done
+    checkpoints.forget(scratch)
+    return load(folder)
+
+
+def load(folder: str | Path, found: bool = False) -> Tuned:
+    """A finished training from the folder of its model."""
+    folder = paths.resolve(folder)
+    tables = {name: _read(folder / "training" / f"{name}.csv") for name in ("history", "epochs", "alphas")}
+    about = json.loads(paths.resolve(f"{folder}.json").read_text(encoding="utf-8"))
+    return Tuned(folder, **tables, alpha=about["alpha"], seconds=about["seconds"], found=found)
+
+
+def _write(table: pd.DataFrame, file: Path) -> None:
+    with paths.write_atomically(file) as draft:
+        table.to_csv(draft, index=False, lineterminator="\n")
+
+
+def _read(file: Path) -> pd.DataFrame:
+    """A table with the very numbers that were written; empty where none were."""
+    if not file.is_file():
+        return pd.DataFrame()
+    return pd.read_csv(file)
+
+
+def model_card(
+    name: str, architecture: str, settings: Settings, alpha: float, data: str, curve: pd.DataFrame, seconds: float
+) -> str:
+    """A model card: what it is, from which data and settings, its dev scores and the base's.
+
+    Args:
+        data: one line on the training data.
+        curve: dev scores by α, or an empty table.
+    """
+    scores = ""
+    if len(curve):
+        shown = curve[curve.kind != "diagnostic"] if "kind" in curve else curve
+        wide = shown[shown.alpha.isin([0.0, alpha])].pivot(index="set", columns="alpha", values="value")
+        rows = "\n".join(f"| {name} | {wide[0.0][name]:.1f} | {wide[alpha][name]:.1f} |" for name in shown.set.unique())
+        scores = f"""**Dev scores** (percent; nothing here is a test score):
+
+| | {settings.base} | {name} |
+|---|---|---|
+{rows}
+
+"""
+    listed = "\n".join(f"| {key} | {value} |" for key, value in asdict(settings).items())
+    return f"""---
+base_model: {settings.base}
+library_name: sentence-transformers
+license: {"apache-2.0" if settings.base.startswith("all-") else "other"}
+---
+
+# {name}
+
+{settings.base}, trained further as a {architecture} to tell apart what a negation changes, then interpolated with its base:
+α = {alpha:g}.
+
+**Data.** {data}
+
+{scores}**Settings** (trained in {seconds:.0f} s):
+
+| | |
+|---|---|
+{listed}
+
+**Provenance.** {provenance.line()}; more in the `.json` beside the folder.
+
+**Use.** {USE[architecture]}. **Limits.** English; one voice of training data; similarities are lower than the base's for
+anything negated, so thresholds tuned for the base need tuning anew.
+"""

@@ -1,0 +1,7 @@
+"""How a run happens.
+
+`cli`           the command `nblib`; `commands`: its subcommands, a module each
+`run_notebook`  papermill with strict parameters; `outputs`: what each notebook must leave
+`dependencies`  a notebook's modules by the import graph; `sweeps`: trainings of a configuration
+`record`        figures of record; `archive`: predictions of record; `export`: PNG, HTML and LaTeX
+"""

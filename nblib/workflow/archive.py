@@ -1,0 +1,71 @@
+"""The predictions of record: with this archive notebooks 08, 09, 10 and 13 need no model.
+
+`nblib unpack official` restores the files below `runs/official`; existing files stay.
+"""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+from nblib import paths
+from nblib.errors import StudyError
+
+# Settings, per-item predictions and results of each system, those of the sweep included.
+PARTS = [
+    "encoders/*.json", "scores/*/*", "results/*", "figures/04_encoder_training/fig_training_*.csv",
+    "sweep/encoders/*.json", "sweep/scores/*/*",
+]  # fmt: skip
+TEXTS = ["gsm8k_*"]  # files with a data set's texts, which we don't distribute
+COMPARING = ("08_hedge_trainings", "09_nevir_architectures", "10_semantoneg_families")
+# Number of a notebook → the file with its parameters.
+PARAMETERS = {name[:2]: f"{name[:2]}_parameters.json" for name in COMPARING}
+
+
+class PredictionsError(StudyError):
+    """Predictions that can't be packed or unpacked."""
+
+
+def archive(scale: str) -> Path:
+    """The archive of a scale."""
+    return paths.FIGURES / scale / "predictions.tar.xz"
+
+
+def pack(scale: str, target: Path) -> None:
+    """Pack a run's predictions; the same files always give the same bytes.
+
+    Raises:
+        PredictionsError: notebook 08, 09 or 10 was not executed in this run.
+    """
+    run = paths.resolve(f"runs/{scale}")
+    packed = {}
+    for name, parameters in zip(COMPARING, PARAMETERS.values(), strict=True):
+        executed = run / "notebooks" / f"{name}.ipynb"
+        if not executed.is_file():
+            raise PredictionsError(f"No executed notebook at {executed}. Run: make study SCALE={scale}")
+        given = json.loads(executed.read_text(encoding="utf-8"))["metadata"]["papermill"]["parameters"]
+        packed[parameters] = json.dumps(given, indent=2, sort_keys=True).encode()
+    found = [file for part in PARTS for file in run.glob(part) if file.is_file()]
+    kept = [file for file in found if not any(file.match(name) for name in TEXTS)]
+    packed |= {file.relative_to(run).as_posix(): file.read_bytes() for file in kept}
+    with paths.write_atomically(target) as draft, tarfile.open(draft, "w:xz") as tar:
+        for name, content in sorted(packed.items()):
+            about = tarfile.TarInfo(name)
+            about.size = len(content)
+            tar.addfile(about, io.BytesIO(content))
+
+
+def unpack(scale: str, run_dir: str | Path) -> tuple[int, int]:
+    """Unpack a scale's predictions below a run; return how many files were unpacked, and how many existed and stayed.
+
+    Raises:
+        PredictionsError: there are none of that scale.
+    """
+    source, run = archive(scale), paths.writable_folder(run_dir)
+    if not source.is_file():
+        raise PredictionsError(f"No predictions of record at {source}: only the official scale has them.")
+    with tarfile.open(source) as tar:
+        members = tar.getmembers()
+        wanted = [member for member in members if not (run / member.name).exists()]
+        tar.extractall(run, wanted, filter="data")
+    return len(wanted), len(members) - len(wanted)

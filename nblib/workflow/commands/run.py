@@ -1,0 +1,52 @@
+"""Execute a notebook headlessly and check that it leaves what it should.
+
+examples:
+  nblib run 07 runs/mine.ipynb -p system all-MiniLM-L6-v2
+  nblib run 04 runs/04.ipynb -p name=mine -p base=path/to/encoder -p epochs=3
+  nblib run 08 runs/08.ipynb -y '{scale: quick, run_dir: runs/quick}'
+
+Parameters are those of the notebook's parameters cell. One that it doesn't have, or of another type, is an error. Relative
+paths in parameters start at the project's folder.
+"""
+
+import argparse
+import re
+import sys
+
+HELP = "execute a notebook with parameters"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("notebook", help="its number (07), name or path")
+    parser.add_argument("output", help="where the executed copy goes")
+    parser.add_argument(
+        "-p", dest="pairs", nargs="+", action="append", default=[], metavar=("NAME", "VALUE"),
+        help="a parameter: NAME VALUE or NAME=VALUE, the value in YAML; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "-y", dest="mapping", default="{}", metavar="YAML", help="several parameters as a YAML or JSON mapping"
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Execute the notebook.
+
+    Raises:
+        ExecutionError: the arguments don't fit, a cell failed, or an output is missing.
+    """
+    from papermill.exceptions import PapermillExecutionError
+
+    from nblib.workflow import run_notebook
+
+    parameters = run_notebook.read_parameters(arguments.mapping, arguments.pairs)
+    try:
+        run_notebook.execute(arguments.notebook, arguments.output, parameters)
+    except PapermillExecutionError as error:
+        traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
+        sys.stderr.write(f"{traceback}\n\n")
+        name = run_notebook.find_notebook(arguments.notebook).stem
+        raise run_notebook.ExecutionError(
+            f"{name}, cell [{error.exec_count}]: {error.ename}: {error.evalue} "
+            f"(the executed copy up to there: {arguments.output})"
+        ) from error

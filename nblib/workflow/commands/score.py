@@ -1,0 +1,52 @@
+"""Score systems of any architecture on the benchmarks, and leave their predictions and results.
+
+examples:
+  nblib score TF-IDF maxsim:all-MiniLM-L6-v2
+  nblib score path/to/encoder --data official --benchmarks nevir
+"""
+
+import argparse
+
+HELP = "score systems of any architecture on the benchmarks"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "systems", nargs="+", metavar="SYSTEM",
+        help="an encoder (a registered name, a folder, an id on the hub), <encoder>+<adapter file>, Random, TF-IDF, "
+        "maxsim:<encoder>, or any other name of data/registries/rankers.yaml",
+    )  # fmt: skip
+    parser.add_argument(
+        "--data", default="mini", choices=["mini", "official", "sample"],
+        help="authored miniatures, the official benchmarks, or samples of these (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--benchmarks", nargs="+", metavar="KEY", help="only these, such as nevir (default: all that a system can do)"
+    )
+    parser.add_argument("--scale", default="lab", help="the name of the run, as in the results (default: %(default)s)")
+    parser.add_argument("--run-dir", default="runs/lab", help="outputs go below this folder (default: %(default)s)")
+    parser.add_argument(
+        "--allow-remote-code", action="store_true", help="let a model that needs it run code from the hub"
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Score each system on the tasks it can do; write predictions, and `results/07_<system>.csv` with its sidecar."""
+    from nblib import paths, provenance, results
+    from nblib.benchmarks import catalogue, efficiency, scoring
+    from nblib.models import systems
+
+    names = catalogue.names(arguments.data, keys=arguments.benchmarks)
+    for name in arguments.systems:
+        system = systems.load(name, allow_remote_code=arguments.allow_remote_code)
+        able = names if arguments.benchmarks else scoring.scorable(system, names)
+        scored = scoring.score(system, able, arguments.run_dir).summary
+        file = paths.resolve(arguments.run_dir) / "results" / f"07_{system.name}.csv"
+        default_paper = None if system.kind == "bi-encoder" else "weller"
+        results.save(scoring.result_rows(scored, system.name, arguments.scale, default_paper=default_paper), file)
+        about = {"system": system.name, "kind": system.kind, "source": system.source, "fingerprint": system.fingerprint}
+        about |= {"scale": arguments.scale, "data": arguments.data}
+        columns = [column for column in ("seconds", "pairs") if column in scored]
+        took = scored.groupby("task")[columns].first().sum().to_dict()
+        provenance.write_sidecar(file, **about, **took, parameters=efficiency.parameters(system.model))

@@ -1,0 +1,136 @@
+"""Train a bi-encoder, a cross-encoder or a multi-vector model, and leave it in RUN_DIR/encoders/NAME.
+
+A finished training from the same data and settings is used again.
+
+examples:
+  nblib train cross-snli --architecture cross-encoder --data snli --run-dir runs/official
+  nblib train nevir-multi-vector --architecture multi-vector --data nevir --run-dir runs/official
+  nblib train family-nli-s1 --architecture bi-encoder --data nli --seed 1 --scale official --run-dir runs/official
+"""
+
+import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nblib.training.data import TrainingData
+    from nblib.training.trainer import Settings
+    from nblib.training.tuning import Tuned
+
+HELP = "train a bi-encoder, cross-encoder or multi-vector model"
+BASE = "all-MiniLM-L6-v2"
+TASK = "semantoneg"  # what Vahtola's families are compared on
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("name", help="what to call the trained model")
+    parser.add_argument(
+        "--architecture", required=True, choices=["bi-encoder", "cross-encoder", "multi-vector"],
+        help="one vector a text; one score for two texts read together; a vector a token, compared by MaxSim",
+    )  # fmt: skip
+    parser.add_argument(
+        "--data", required=True, choices=["nevir", "triples", "snli", "nli", "stsb", "paraphrases"],
+        help="what to train on: NevIR's training pairs, notebook 03's triples, SNLI's classes; or, to compare Vahtola's "
+        "families on one base, SNLI's contradictions, STSB's scores, paraphrases (these are also scored on SemAntoNeg)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--base",
+        help=f"where to start: a name, a folder (default: {BASE}; a cross-encoder on nevir: the run's cross-triples)",
+    )
+    parser.add_argument("--epochs", type=int, help="default: 20 on nevir, else 1")
+    parser.add_argument("--learning-rate", type=float, help="default: 2e-5 on nevir, else 5e-5")
+    parser.add_argument("--size", type=int, help="examples to train on; 0 takes all (default: by data)")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw, the batches and new weights (default: 0)")
+    parser.add_argument(
+        "--curve", choices=["epochs", "ends", "none"],
+        help="measure dev data after every epoch, only before and after, or not at all (default: epochs on nevir, else none)",
+    )  # fmt: skip
+    parser.add_argument("--scale", default="lab", help="the name of the run, as in the results (default: lab)")
+    parser.add_argument("--run-dir", default="runs/lab", help="outputs go below this folder (default: runs/lab)")
+    parser.add_argument("--again", action="store_true", help="train even if it was trained from the same before")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Train, leave the model, its dev curve, and for a family's data the score.
+
+    Raises:
+        StudyError: the base or the data aren't there, or can't be trained so.
+    """
+    from nblib import paths, provenance
+    from nblib.benchmarks import scoring
+    from nblib.corpora import triples
+    from nblib.models.folders import FinetuningError
+    from nblib.training import batches, data, tuning
+    from nblib.training.dev_scores import DevEvaluator
+    from nblib.training.losses import LOSSES
+    from nblib.training.trainer import ARCHITECTURES, Settings
+
+    name, architecture, chosen = arguments.name, arguments.architecture, data.DATA[arguments.data]
+    run_dir = paths.resolve(arguments.run_dir)
+    anchors_file = run_dir / "triples" / "anchors.parquet"
+    base, curve = arguments.base or BASE, arguments.curve or ("epochs" if arguments.data == "nevir" else "none")
+    loss = data.default_loss(arguments.data, architecture)
+    size = chosen.size if arguments.size is None else arguments.size
+    table = data.load(arguments.data, LOSSES[loss].layout, anchors_file, size, arguments.seed)
+    if arguments.base is None and (architecture, arguments.data) == ("cross-encoder", "nevir"):
+        if not (folder := run_dir / "encoders" / "cross-triples").is_dir():
+            options = f"--architecture cross-encoder --data triples --run-dir {arguments.run_dir}"
+            raise FinetuningError(f"No cross-encoder at {folder}. Train one first: nblib train cross-triples {options}")
+        base = f"{arguments.run_dir}/encoders/cross-triples"
+    settings = Settings(
+        base, loss=loss, learning_rate=arguments.learning_rate or chosen.learning_rate,
+        epochs=arguments.epochs or chosen.epochs, seed=arguments.seed,
+    )  # fmt: skip
+    examples, evaluator = batches.data_sets(table, LOSSES[loss].layout), None
+    if curve != "none":
+        anchors = triples.load_anchors(anchors_file)
+        seen = set(triples.training_set(anchors, "NevIR").id) if arguments.data == "nevir" else set()
+        dev, system = anchors[anchors.split == "dev"], ARCHITECTURES[architecture].load(settings, examples)
+        evaluator = DevEvaluator(system, dev, seen, "nevir", ARCHITECTURES[architecture].graded)
+    number = sum(map(len, examples.values()))
+    about = {"scale": arguments.scale, "data": arguments.data, "training_data": chosen.training_set, "examples": number}
+    tuned = tuning.tune(
+        architecture, settings, examples, run_dir / "encoders" / name, run_dir / "checkpoints" / name,
+        evaluator=evaluator, every_epoch=curve == "epochs", alphas=[1.0] if curve == "ends" else [],
+        source=f"{number:,} examples: {chosen.about}, seed {settings.seed}.", again=arguments.again, **about,
+    )  # fmt: skip
+    if evaluator:
+        file = scoring.folder_of(run_dir, name) / "epochs.csv"
+        by_epoch = tuned.epochs.assign(architecture=architecture)
+        first = ["architecture", "epoch", "set"]
+        paths.write_csv(by_epoch[[*first, *by_epoch.columns.drop(first)]], file, float_format="%.4f")
+        provenance.write_sidecar(file, **about, **vars(settings), architecture=architecture, seconds=tuned.seconds)
+    if chosen.family and architecture == "bi-encoder":
+        _score_family(tuned, settings, chosen, number, arguments)
+
+
+def _score_family(
+    tuned: "Tuned", settings: "Settings", chosen: "TrainingData", number: int, given: argparse.Namespace
+) -> None:
+    """Score the training on SemAntoNeg, and write its row of Vahtola's Figure 1, `results/07_<name>.csv`.
+
+    The paper's models of a family also differ in base, size and amount of data. Here one encoder is trained further on as many
+    pairs of each kind, with the same steps and learning rate.
+    """
+    from nblib import paths, provenance, results
+    from nblib.benchmarks import scoring
+    from nblib.models import encoders
+    from nblib.models.systems import BiEncoder
+
+    base, trained = encoders.load(settings.base), encoders.load(str(tuned.folder))
+    spec = replace(base.spec, name=given.name, sha256=None)
+    encoder = replace(trained, spec=spec, cacheable=False)
+    (measured,) = scoring.score(BiEncoder(encoder), [TASK], given.run_dir, dev_splits=False).summary.to_dict("records")
+    row = results.row(
+        "vahtola", "Figure 1", chosen.family, measured["benchmark"], "accuracy", measured["value"], n=measured["n"],
+        scale=given.scale, data=measured["data"], official=measured["official"], stand_in=True,
+        interval=(measured["ci_low"], measured["ci_high"]),
+        model=f"{settings.base}, trained on {chosen.about} ({number:,} pairs), seed {settings.seed}",
+    )  # fmt: skip
+    file = paths.resolve(given.run_dir) / "results" / f"07_{given.name}.csv"
+    results.save([row], file)
+    provenance.write_sidecar(
+        file, **vars(settings), family=chosen.family, pairs_used=number, loss_at_end=tuned.history.loss.iloc[-1],
+        scale=given.scale, fingerprint=encoder.fingerprint, seconds=tuned.seconds,
+    )  # fmt: skip

@@ -1,0 +1,32 @@
+"""Unpack the predictions of record below a run, so that notebooks 08 to 10 and 13 need no model.
+
+examples:
+  nblib unpack official                     below runs/official; files that are there stay
+  nblib unpack official --run-dir runs/mine
+"""
+
+import argparse
+import sys
+
+HELP = "unpack the predictions of record"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("scale", help="of which scale; official is the one that is kept")
+    parser.add_argument("--run-dir", metavar="DIR", help="the run to put them below (default: runs/SCALE)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Unpack them and say how to go on."""
+    from nblib.workflow import archive
+
+    run_dir = arguments.run_dir or f"runs/{arguments.scale}"
+    unpacked, kept = archive.unpack(arguments.scale, run_dir)
+    commands = [
+        f'  nblib run {number} {run_dir}/{number}.ipynb -y "$(cat {run_dir}/{name})"'
+        for number, name in archive.PARAMETERS.items()
+    ]
+    commands.append(f"  nblib run 13 {run_dir}/13.ipynb -p scale {arguments.scale} -p run_dir {run_dir}")
+    summary = f"{run_dir}: {unpacked} files unpacked, {kept} were there and are kept. No model is needed for"
+    sys.stdout.write("\n".join([summary, *commands]) + "\n")

@@ -1,0 +1,45 @@
+"""What a notebook (or a command of a module) depends on among nblib's modules, by the import graph: the Snakefile's inputs."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import grimp
+import nbformat
+
+from nblib import paths
+
+
+@cache
+def _graph() -> grimp.ImportGraph:
+    return grimp.build_graph("nblib", cache_dir=None)
+
+
+def imported_modules(notebook: Path) -> set[str]:
+    """The nblib modules that a notebook's code cells (or a Python file) import, by dotted name."""
+    if notebook.suffix == ".py":
+        source = notebook.read_text(encoding="utf-8")
+    else:
+        cells = nbformat.read(notebook, as_version=4).cells
+        source = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "nblib":
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names & _graph().modules
+
+
+def module_files(notebook: str | Path) -> list[str]:
+    """The source files, relative to the project, of all nblib modules that a notebook or Python file imports, directly or not.
+
+    A notebook has to run again when one of these changes.
+    """
+    direct = imported_modules(paths.resolve(notebook))
+    reached = direct.union(*(_graph().find_upstream_modules(module) for module in direct))
+    # importing a.b.c runs the packages a and a.b as well
+    reached |= {module.rsplit(".", depth)[0] for module in reached for depth in range(1, module.count(".") + 1)}
+    files = (paths.PROJECT_ROOT / module.replace(".", "/") for module in reached)
+    found = (file / "__init__.py" if file.is_dir() else file.with_suffix(".py") for file in files)
+    return sorted(str(file.relative_to(paths.PROJECT_ROOT)) for file in found)

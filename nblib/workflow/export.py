@@ -1,0 +1,49 @@
+"""Export of the figures of record as PNG, and of the tables of record as HTML and LaTeX."""
+
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+
+from nblib import paths
+from nblib.errors import StudyError
+from nblib.results import tables
+
+DOTS_PER_INCH = 150
+
+
+class ExportError(StudyError):
+    """A scale without figures of record."""
+
+
+def export(scale: str, target: Path) -> tuple[int, int]:
+    """Export everything below a folder, by notebook; return how many figures and how many tables.
+
+    Raises:
+        ExportError: there are no figures of record of that scale.
+    """
+    kept = paths.FIGURES / scale
+    figures = sorted(kept.glob("[0-9]*/fig_*.svg"))
+    if not figures:
+        known = sorted(folder.name for folder in paths.FIGURES.iterdir() if folder.is_dir())
+        raise ExportError(f"No figures of record in {kept}. There are: {', '.join(known)}.")
+    for svg in figures:
+        with paths.write_atomically(target / svg.relative_to(kept).with_suffix(".png")) as draft:
+            draft.write_bytes(png(svg))
+    found = sorted(kept.glob("[0-9]*/tab_*.csv"))
+    for csv in found:
+        table, caption = pd.read_csv(csv, keep_default_na=False, na_values=[""]), f"{csv.parent.name}: {csv.stem[4:]}"
+        page, source = tables.show(table, caption).to_html(), tables.latex(table, caption, f"tab:{csv.stem[4:]}")
+        for ending, text in {".html": page, ".tex": source}.items():
+            with paths.write_atomically(target / csv.relative_to(kept).with_suffix(ending)) as draft:
+                draft.write_text(text, encoding="utf-8")
+    return len(figures), len(found)
+
+
+def png(svg: Path) -> bytes:
+    """A figure of `plotting.save_figure` as PNG, in its own font."""
+    import resvg_py  # a Rust library in its wheel: no Cairo, no browser
+
+    fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    font = {"font_dirs": [str(fonts)], "font_family": "DejaVu Sans", "skip_system_fonts": True}
+    return bytes(resvg_py.svg_to_bytes(svg_path=str(svg), dpi=DOTS_PER_INCH, **font))

@@ -1,0 +1,143 @@
+"""The outputs of each notebook, declared once: for the Snakefile, and for the check of `nblib run` after an execution."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nblib import paths
+
+NOTHING = ("", "none", 0, None, [], {})  # values of a parameter that isn't given
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The outputs of a notebook.
+
+    Attributes:
+        figures: their names, separated by blanks: `fig_<name>.svg` and `.csv` below `figures/<notebook>/`.
+        tables: likewise, `tab_<name>.csv`.
+        files: further files and folders (with a slash at the end), relative to the run. `{variant}` is the model, `{form}` is
+            "_mini" where the parameter `data` is mini.
+        only_with: figures and tables that need a parameter: name → parameter.
+        sometimes: figures and tables that depend on the measurements; they are not expected.
+        per_variant: whether it is executed for each of several models, and its files' names end in the model.
+        results: whether it writes `results/<number>_<variant or name>.csv` with its sidecar.
+    """
+
+    figures: str = ""
+    tables: str = ""
+    files: tuple[str, ...] = ()
+    only_with: Mapping[str, str] = field(default_factory=dict)
+    sometimes: str = ""
+    per_variant: bool = False
+    results: bool = True
+
+    @property
+    def shown(self) -> list[str]:
+        """Every figure and table by its full name: fig_histograms, tab_scores."""
+        figures = [f"fig_{name}" for name in self.figures.split()]
+        return figures + [f"tab_{name}" for name in self.tables.split()]
+
+
+OUTPUTS = {
+    "01_diagnosis": Declared("histograms examples", "closer dropped"),
+    "02_synthesis": Declared(
+        "anchors yields", "yields price", files=("synthesis/variants.parquet", "synthesis/variants.parquet.json")
+    ),
+    "03_triples": Declared(
+        "yield lengths diversity",
+        "cues diversity contamination",
+        files=("triples/anchors.parquet", "triples/anchors.parquet.json", "triples/hedgetriple/"),
+    ),
+    "04_encoder_training": Declared(
+        "training alpha",
+        "dev figure1",
+        files=("encoders/{variant}/model.safetensors", "encoders/{variant}/README.md", "encoders/{variant}.json"),
+        per_variant=True,
+    ),
+    "05_llm_lora": Declared(
+        "loss dev",
+        "settings dev cost",
+        files=("llms/{variant}/adapter_model.safetensors", "llms/{variant}/README.md", "llms/{variant}.json"),
+        per_variant=True,
+    ),
+    "06_negation_adapter": Declared(
+        "weights trade_off in_domain",
+        "table1 table2 table3",
+        files=(
+            "adapters/{variant}.safetensors",
+            "adapters/{variant}.safetensors.json",
+            "scores/{variant}/adapter_splits.csv",
+        ),
+        sometimes="fig_ranks",
+        per_variant=True,
+    ),
+    "07_encoder_benchmarks": Declared(
+        "profile benchmarks", "profile scores interventions", files=("scores/{variant}/system.json",), per_variant=True
+    ),
+    "08_hedge_trainings": Declared("size parts diversity frontier record deploy", "trainings changes singles"),
+    "09_nevir_architectures": Declared(
+        "words architectures preference epochs",
+        "nevir tests",
+        only_with={"fig_epochs": "every_epoch"},
+        sometimes="fig_maxsim",
+    ),
+    "10_semantoneg_families": Declared(
+        "families claim", "construction antonyms", only_with={"fig_claim": "families_trained"}
+    ),
+    "11_llm_benchmarks": Declared(
+        "negation mmlu",
+        "scores response_biases changes table3",
+        files=("scores/{variant}/gsm8k{form}_test.parquet",),
+        per_variant=True,
+    ),
+    "12_gsm8k_errors": Declared("types", "types arithmetic answers agreement"),
+    "13_results": Declared(
+        "coverage agreement ranks", "coverage averages", files=("figures/scoreboard.csv",), results=False
+    ),
+}
+
+
+def files(notebook: str, run_dir: str, variant: str = "", parameters: Mapping[str, object] | None = None) -> list[str]:
+    """The files that a notebook leaves below a run, folders with a slash at their end.
+
+    Args:
+        notebook: its name, as "07_encoder_benchmarks".
+        variant: the model; a wildcard in braces stays one.
+        parameters: those on which outputs depend.
+    """
+    declared, given = OUTPUTS[notebook], parameters or {}
+    ending = f"_{variant}" if declared.per_variant else ""
+    number, _, name = notebook.partition("_")
+    found = []
+    if declared.results:
+        results = f"results/{number}_{variant if declared.per_variant else name}.csv"
+        found = [results, f"{results}.json"]
+    for shown in declared.shown:
+        if shown not in declared.only_with or given.get(declared.only_with[shown]) not in NOTHING:
+            kinds = ["svg", "csv"] if shown.startswith("fig_") else ["csv"]
+            found += [f"figures/{notebook}/{shown}{ending}.{kind}" for kind in kinds]
+    form = "_mini" if given.get("data") == "mini" else ""
+    found += [file.replace("{variant}", variant).replace("{form}", form) for file in declared.files]
+    return [f"{run_dir}/{file}" for file in found]
+
+
+def missing(notebook: str, parameters: Mapping[str, object], since: float) -> list[str]:
+    """The declared outputs that an execution has not left; none for a notebook that isn't the study's.
+
+    Args:
+        parameters: all of them.
+        since: the start of the execution, in seconds since the epoch: later results files name the models.
+    """
+    if notebook not in OUTPUTS:
+        return []
+    run_dir, variants = str(parameters["run_dir"]), [""]
+    if OUTPUTS[notebook].per_variant:
+        number = notebook.partition("_")[0]
+        results = paths.resolve(run_dir).glob(f"results/{number}_*.csv")
+        written = [file for file in results if file.stat().st_mtime >= since - 1]  # a file system's clock is coarse
+        variants = [file.stem.partition("_")[2] for file in written]
+        if not variants:
+            return [f"{run_dir}/results/{number}_….csv"]
+    expected = [file for variant in variants for file in files(notebook, run_dir, variant, parameters)]
+    return [file for file in expected if not Path(paths.resolve(file)).exists()]

@@ -1,0 +1,90 @@
+"""`nblib record official`: compare a finished run with the figures of record, list the differences, copy.
+
+Nothing else writes below `figures/`. CSV and SVG are recorded; `nblib export` makes the other formats. For the official run the
+report is built and recorded, so that a reviewer needs no run, and the predictions, so that comparisons need no model.
+"""
+
+import filecmp
+import shutil
+from pathlib import Path
+
+import pandas as pd
+
+from nblib import paths, results
+from nblib.errors import StudyError
+from nblib.results import report
+from nblib.workflow import archive
+
+WITH_REPORT = {"official"}
+KEPT = {".csv", ".svg"}
+MOST_BYTES = 10_000_000  # of a report, which is part of every clone
+
+
+class RecordError(StudyError):
+    """A run that can't be recorded."""
+
+
+def files(folder: Path) -> dict[str, Path]:
+    """The files below a folder by their names in it."""
+    return {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+
+
+def differences(made: dict[str, Path], kept: dict[str, Path]) -> dict[str, list[str]]:
+    """Names by what recording would do: "new", "changed", "gone" (of record, but not in this run)."""
+    changed = [name for name in made.keys() & kept.keys() if not filecmp.cmp(made[name], kept[name], shallow=False)]
+    return {
+        "new": sorted(made.keys() - kept.keys()),
+        "changed": sorted(changed),
+        "gone": sorted(kept.keys() - made.keys()),
+    }
+
+
+def changed_scores(run: Path, record: Path) -> list[str]:
+    """Scores that differ between two scoreboards, as lines "name: old → new"."""
+    boards = [folder / "scoreboard.csv" for folder in (record, run)]
+    if not all(board.is_file() for board in boards):
+        return []
+    key = [*results.KEY, "data", "model"]
+    old, new = (
+        pd.read_csv(board, keep_default_na=False, na_values={"ours": [""]}).set_index(key).ours.dropna()
+        for board in boards
+    )
+    both = pd.concat([old.groupby(level=key).first(), new.groupby(level=key).first()], axis=1, keys=["old", "new"])
+    moved = both[both.old.ne(both.new)]
+    return [f"{' / '.join(map(str, name))}: {row.old} → {row.new}" for name, row in moved.iterrows()]
+
+
+def record(scale: str) -> dict[str, list[str]]:
+    """Make `figures/<scale>/` equal to the run's figures, with report and predictions; return the file names that are "new",
+    "changed" and "gone", and the "scores" that changed. An error leaves the record as it is.
+
+    Raises:
+        RecordError: there is no finished run, or its report is too large.
+        ReportError, PredictionsError: the report can't be built, or a comparing notebook is missing.
+    """
+    run, target = paths.resolve(f"runs/{scale}"), paths.FIGURES / scale
+    if not (run / "figures" / "scoreboard.csv").is_file():
+        raise RecordError(f"No finished run in {run}. Run: make study SCALE={scale}")
+    made = {name: file for name, file in files(run / "figures").items() if file.suffix in KEPT}
+    if scale in WITH_REPORT:
+        packed = archive.archive(scale).name
+        archive.pack(scale, run / packed)
+        made |= {packed: run / packed} | {f"report/{name}": file for name, file in _report(scale).items()}
+    found = {**differences(made, files(target)), "scores": changed_scores(run / "figures", target)}
+    for name in found["new"] + found["changed"]:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(made[name], target / name)
+    for name in found["gone"]:
+        (target / name).unlink()
+    return found
+
+
+def _report(scale: str) -> dict[str, Path]:
+    pages = files(report.build(scale).parent)
+    size = sum(file.stat().st_size for file in pages.values())
+    if size > MOST_BYTES:
+        raise RecordError(
+            f"The report has {size:,} bytes, more than the {MOST_BYTES:,} to commit. Remove notebooks of the sweep that need no "
+            f"page: runs/{scale}/sweep/notebooks."
+        )
+    return pages

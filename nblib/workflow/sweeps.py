@@ -1,0 +1,109 @@
+"""The trainings of a configuration: single ones by name, and sweeps as variants × seeds.
+
+    "04":
+      trainings:                     # name → notebook 04's parameters, `score`: what notebook 07 scores it on, and
+        hedge-mpnet: {base: all-mpnet-base-v2, method: lora, score: official, adapter: true}  # whether notebook 06 adapts it
+      sweep:
+        common: {base: all-MiniLM-L6-v2, score: sample}
+        seeds: [0, 1, 2]
+        variants:                    # variant → what differs; each with its own seeds where it says so
+          both: {}
+          size-100: {size: 100}
+          alpha: {interpolations: [0.5], seeds: [0]}
+
+gives the trainings hedge-mpnet, both-s0, both-s1, …, size-100-s2, alpha-s0, and the interpolated encoder alpha-s0-a050.
+"09" and "10" have the trainings of other architectures and families, for `nblib train` and `nblib score`.
+"""
+
+from collections.abc import Mapping
+
+from nblib.errors import StudyError
+
+OWN_KEYS = ("score", "seeds", "adapter")  # for the workflow, not for notebook 04
+OPTIONS = ("architecture", "data", "base", "epochs", "learning_rate", "size", "seed", "curve")  # of `nblib train`
+
+
+class SweepError(StudyError):
+    """A configuration of trainings that can't be carried out."""
+
+
+def section(config: Mapping, number: str, name: str) -> dict:
+    """A section of a notebook's configuration; empty where there is none."""
+    return config.get(number, {}).get(name, {})
+
+
+def declared(config: Mapping) -> dict[str, dict]:
+    """Every training of notebook 04: name → all its settings.
+
+    Raises:
+        SweepError: two have one name, or one has no base.
+    """
+    found = {name: dict(settings) for name, settings in section(config, "04", "trainings").items()}
+    sweep = section(config, "04", "sweep")
+    for variant, own in sweep.get("variants", {}).items():
+        for seed in own.get("seeds", sweep["seeds"]):
+            name = f"{variant}-s{seed}"
+            if name in found:
+                raise SweepError(f"Two trainings are called {name}. Rename one.")
+            found[name] = {**sweep["common"], **own, "seed": seed}
+    for name, settings in found.items():
+        if "base" not in settings:
+            raise SweepError(f"The training {name} has no base. Add e.g. base: all-MiniLM-L6-v2.")
+    return found
+
+
+def trainings(config: Mapping) -> dict[str, dict]:
+    """name → the parameters of notebook 04."""
+    return {
+        name: {key: value for key, value in settings.items() if key not in OWN_KEYS}
+        for name, settings in declared(config).items()
+    }
+
+
+def scored(config: Mapping) -> dict[str, str]:
+    """The tuned encoders that notebook 07 scores: name → its training (itself, or the one whose weights it interpolates)."""
+    found = {}
+    for name, settings in declared(config).items():
+        if "score" in settings:
+            between = [f"{name}-a{100 * alpha:03.0f}" for alpha in settings.get("interpolations", [])]
+            found |= dict.fromkeys([name, *between], name)
+    return found
+
+
+def data(config: Mapping, training: str) -> str:
+    """The data on which notebook 07 scores a training's encoders: mini, official or sample."""
+    return declared(config)[training]["score"]
+
+
+def adapted(config: Mapping) -> list[str]:
+    """The single trainings whose encoder also gets an adapter by notebook 06."""
+    single = section(config, "04", "trainings")
+    return [name for name, settings in single.items() if settings.get("adapter")]
+
+
+def interventions(config: Mapping, encoder: str) -> list[str]:
+    """The single trainings that start from an encoder and are scored on the same data."""
+    on = config["07"]["common"]["data"]
+    single = section(config, "04", "trainings")
+    return [name for name in single if single[name]["base"] == encoder and single[name].get("score") == on]
+
+
+def by_command(config: Mapping) -> dict[str, dict]:
+    """The trainings of `nblib train`: name → settings.
+
+    Raises:
+        SweepError: two have one name, or one has no architecture or data.
+    """
+    nevir, families = (section(config, number, "trainings") for number in ("09", "10"))
+    if both := nevir.keys() & families.keys():
+        raise SweepError(f"Two trainings are called {min(both)}. Rename one.")
+    found = {**nevir, **families}
+    for name, settings in found.items():
+        if not {"architecture", "data"} <= settings.keys():
+            raise SweepError(f"The training {name} needs an architecture and data.")
+    return found
+
+
+def options(settings: Mapping) -> list[str]:
+    """The options of `nblib train` for such a training's settings."""
+    return [word for key in OPTIONS if key in settings for word in (f"--{key.replace('_', '-')}", str(settings[key]))]

@@ -1,0 +1,137 @@
+"""The trainings of a sweep beside their base."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from nblib.analysis import training_comparison
+from nblib.benchmarks import catalogue, scoring
+from nblib.results import published, schema
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run with two encoders: the base knows nothing, a tuned one (two seeds) all but a part."""
+
+    def leave(name, right):
+        for task in catalogue.names("mini"):
+            rows = pd.DataFrame({"id": [str(k) for k in range(4)], "cluster": range(4)})
+            if catalogue.get(task).paper_metric == "spearman":
+                rows = rows.assign(score=[0.0, 1.0, 2.0, 3.0], similarity=[0.0, 1.0, 2.0, 3.0][:: 1 if right else -1])
+            else:
+                rows = rows.assign(correct=[True] * right + [False] * (4 - right))
+            scoring.save_predictions(rows, tmp_path, name, task)
+
+    leave("base", 0)
+    for seed, right in [(0, 2), (1, 4)]:
+        leave(f"both-s{seed}", right)
+        about = {"base": "base", "training_data": "both", "seed": seed, "alpha": 1.0}
+        (tmp_path / "encoders").mkdir(exist_ok=True)
+        (tmp_path / "encoders" / f"both-s{seed}.json").write_text(json.dumps(about))
+    leave("both-s0+adapter", 3)
+    (scoring.folder_of(tmp_path, "both-s0+adapter") / "system.json").write_text(json.dumps({"base": "both-s0"}))
+    return tmp_path
+
+
+def test_seeds_of_a_variant_are_averaged_with_their_extremes(run):
+    collected = training_comparison.collect(run, ["base", "both-s0", "both-s1"], "mini")
+    both = training_comparison.over_seeds(collected).query("variant == 'both' and benchmark == 'NevIR'").iloc[0]
+    assert (both.value, both.low, both.high, both.seeds) == (75, 50, 100, 2)
+    assert collected[collected.encoder == "both-s1"].training_data.unique() == ["both"]
+
+
+def test_an_adapter_was_put_on_what_its_scores_say(run):
+    collected = training_comparison.collect(run, ["base", "both-s0", "both-s0+adapter"], "mini")
+    assert collected.groupby("encoder").base.first().to_dict() == {
+        "base": "base", "both-s0": "base", "both-s0+adapter": "both-s0",
+    }  # fmt: skip
+
+
+def test_the_negation_average_is_that_of_three_benchmarks(run):
+    collected = training_comparison.collect(run, ["both-s0"], "mini").set_index("benchmark").value
+    assert collected["negation average"] == pytest.approx((50 + 50 + 100) / 3)
+
+
+def test_relative_differences_are_percent_of_the_base():
+    averaged = pd.DataFrame({"variant": ["base", "x"], "benchmark": ["NevIR"] * 2, "value": [10.0, 15.0]})
+    (row,) = training_comparison.relative(averaged, "base").itertuples()
+    assert (row.variant, row.relative, row.difference) == ("x", 50, 5)
+
+
+def test_a_stand_in_never_becomes_a_reproduction(run):
+    averaged = training_comparison.over_seeds(training_comparison.collect(run, ["base", "both-s0", "both-s1"], "mini"))
+    table = schema.validate(pd.DataFrame(training_comparison.result_rows(averaged, "base", "mini", "quick")), "here")
+    assert set(table.status) == {"partial"}
+    nevir = table[(table.exhibit == "Table 2") & (table.benchmark == "NevIR")].iloc[0]
+    assert nevir.published == published.value("truong", "Table 2", "HedgeMPNet", "right_rank", "NevIR")
+    assert (nevir.ours, nevir.ci_low, nevir.ci_high) == (75, 50, 100)
+
+
+def test_a_training_stands_in_the_figures_it_is_a_point_of_and_what_lies_between_in_none():
+    averaged = pd.DataFrame([
+        {"variant": variant, "benchmark": "STSB", "value": 80.0, "low": 79.0, "high": 81.0, "n": 9, "seeds": 2}
+        for variant in ("both", "both-a050", "size-100", "only-negation", "lexical", "explicit")
+    ])  # fmt: skip
+    table = pd.DataFrame(training_comparison.result_rows(averaged, "base", "mini", "quick"))
+    assert list(zip(table.exhibit, table.metric, strict=True)) == [
+        ("Figure 2", "both"), ("Figure 3", "both"), ("Figure 2", "size-100"), ("Figure 3", "only-negation"),
+        ("Figure 4", "lexical"),
+    ]  # fmt: skip
+
+
+def test_an_encoder_that_was_not_scored_is_named(tmp_path):
+    with pytest.raises(scoring.ScoreError, match="nobody"):
+        training_comparison.collect(tmp_path, ["nobody"], "mini")
+
+
+def test_the_papers_averages_are_recomputed_without_m3():
+    printed = training_comparison.printed_averages().set_index("system")
+    assert printed.negation["HedgeMPNet"] == pytest.approx((40.56 + 73.09 + 55.68) / 3)
+
+
+def test_findings_speak_of_the_extremes():
+    values = {"base": (10, 80), "both": (50, 70), "symmetric-supcon": (30, 79)}
+    averaged = pd.DataFrame([
+        {"variant": variant, "benchmark": benchmark, "value": value}
+        for variant, pair in values.items()
+        for benchmark, value in zip(["negation average", "STSB"], pair, strict=True)
+    ])  # fmt: skip
+    (sentence, *_) = training_comparison.findings(averaged, "base")
+    assert "both 50.0 / 70.0; symmetric-supcon 30.0 / 79.0" in sentence
+
+
+@pytest.mark.parametrize(
+    ("both", "seeds", "said"),
+    [
+        ((50, 49, 51), 3, "both does best."),
+        ((50, 48, 51), 3, "both and only-negation do not differ clearly (their seeds' ranges overlap)."),
+        ((47, 46, 48), 3, "only-negation and both do not differ clearly"),
+        ((50, 49, 51), 1, "one seed can't tell which is best."),
+    ],
+)
+def test_which_part_of_the_data_is_best_is_said_only_where_the_seeds_can_tell(both, seeds, said):
+    variants = {"base": (10, 10, 10), "both": both, "only-negation": (48, 47.5, 48.5)}
+    averaged = pd.DataFrame([
+        {"variant": variant, "benchmark": benchmark, "value": value, "low": low, "high": high, "seeds": seeds}
+        for variant, (value, low, high) in variants.items()
+        for benchmark in ("negation average", "STSB")
+    ])  # fmt: skip
+    assert said in training_comparison.findings(averaged, "base")[1]
+
+
+def test_the_frontier_has_a_point_per_variant_and_a_path_from_the_base_to_a_training():
+    collected = pd.DataFrame([
+        {"variant": variant, "alpha": alpha, "benchmark": benchmark, "value": value}
+        for variant, alpha, value in [("base", None, 1.0), ("both", 1.0, 3.0), ("both", 1.0, 5.0), ("both-a050", 0.5, 2.0),
+                                      ("size-25", 1.0, 2.5), ("lora", 1.0, 2.5)]
+        for benchmark in ("negation average", "STSB", "NevIR")
+    ])  # fmt: skip
+    plane = training_comparison.frontier(collected, "base")
+    assert plane.set_index("variant").STSB["both"] == 4, "the mean of two seeds"
+    assert plane.set_index("variant").question.to_dict() == {
+        "base": "the base", "both": "which part?", "both-a050": "which part?", "size-25": "how much?",
+        "lora": "which loss, which method?",
+    }  # fmt: skip
+    path = training_comparison.interpolation_path(plane, "base")
+    assert path.variant.tolist() == ["base", "both-a050", "both"]

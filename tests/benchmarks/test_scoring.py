@@ -1,0 +1,272 @@
+"""Scores of any system: what is left, intervals, comparisons, results."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.benchmarks import Written, question, run
+from support.encoders import fitted_adapter, tiny
+
+from nblib import corpora
+from nblib.benchmarks import base, catalogue, general, nevir, scoring
+from nblib.models import embeddings, encoders, rankers
+from nblib.models.negation_adapter import adapt
+from nblib.models.systems import BiEncoder
+from nblib.results import published, schema
+
+PAIRS = catalogue.get("nevir_mini")
+
+
+def test_dev_splits_are_left_out_where_they_are_not_wanted(tmp_path, tiny_encoder):
+    scored = scoring.score(BiEncoder(tiny_encoder), ["stsb_mini"], tmp_path, dev_splits=False)
+    assert set(scored.predictions) == {("stsb_mini", "test")}
+
+
+@pytest.mark.official
+def test_a_samples_predictions_are_found_in_the_whole_tasks(tmp_path):
+    ids = catalogue.get("nevir").rows("test").id.unique()
+    scoring.save_predictions(pd.DataFrame({"id": ids, "cluster": ids, "correct": True}), tmp_path, "base", "nevir")
+    assert len(scoring.load_predictions(tmp_path, "base", "nevir_sample")) == 100
+
+
+def summary(task, view="test", value=2.0):
+    """A score of the official data."""
+    return pd.DataFrame([{
+        "task": task, "view": view, "benchmark": task, "metric": "", "value": value, "ci_low": 1.0, "ci_high": 60.0,
+        "n": 1383, "clusters": 9, "official": True, "data": f"{task} {view}",
+    }])  # fmt: skip
+
+
+def test_a_proxy_is_never_reproduced():
+    rows = scoring.result_rows(summary("nevir"), "mine", "official", stands_for="HedgeMPNet")
+    assert {row["status"] for row in rows} == {"partial"}
+    assert {(row["exhibit"], row["published"], row["model"]) for row in rows} >= {("Table 1", 40.56, "mine")}
+
+
+def test_rows_that_share_a_text_are_one_cluster():
+    assert base.shared_text_clusters(["a", "b", "c", "x"], ["b", "d", "e", "y"]) == [0, 0, 1, 2]
+
+
+def test_scoring_a_local_folder_leaves_everything_and_repeats_from_the_cache(tmp_path, monkeypatch):
+    tiny(tmp_path)
+    encoder = encoders.load(str(tmp_path / "model"))
+    names = ["nevir_mini", "cannot_wmt_mini"]
+    first = scoring.score(BiEncoder(encoder), names, tmp_path / "run")
+    folder = scoring.folder_of(tmp_path / "run", "model")
+    assert {file.name for file in folder.glob("*.parquet")} == {f"{name}_test.parquet" for name in names}
+    assert len(list(folder.glob(f"mteb/results/*/{encoder.fingerprint}/nevir_mini.json"))) == 1
+    assert json.loads((folder / "system.json").read_text())["fingerprint"] == encoder.fingerprint
+    assert ((first.summary.ci_low <= first.summary.value) & (first.summary.value <= first.summary.ci_high)).all()
+    assert first.summary.n.tolist() == [100, 200]
+
+    def fail(*_, **__):
+        raise AssertionError("encoded again")
+
+    monkeypatch.setattr(encoder.model, "encode", fail)
+    again = scoring.score(BiEncoder(encoder), names, tmp_path / "run")
+    pd.testing.assert_frame_equal(first.summary.drop(columns="seconds"), again.summary.drop(columns="seconds"))
+
+
+def test_views_of_a_benchmark_with_parts_and_splits():
+    rng = np.random.default_rng(0)
+
+    def split(name):
+        return pd.DataFrame({"id": [f"{name}{k}" for k in range(40)], "cluster": range(40), "part": ["CANNOT", "WMT"] * 20,
+                             "score": rng.normal(size=40), "similarity": rng.normal(size=40)})  # fmt: skip
+
+    views = scoring.views({"test": split("t"), "eval": split("e")})
+    assert {name: len(table) for name, table in views.items()} == {
+        "test": 40, "eval": 40, "test + eval": 80, "CANNOT part of test": 20, "WMT part of test": 20}  # fmt: skip
+    assert views["test + eval"].cluster.nunique() == 80
+    perfect = views["test"].assign(similarity=views["test"].score ** 3)
+    assert scoring.measure(perfect)["value"] == pytest.approx(100)
+
+
+def outcomes(correct, cluster=None):
+    places = range(len(correct))
+    return pd.DataFrame({"id": [str(k) for k in places], "cluster": cluster or places, "correct": correct})
+
+
+def test_comparing_two_encoders():
+    before, after = outcomes([True, False] * 50), outcomes([True, True] * 50)
+    change = scoring.change(before, after.sample(frac=1, random_state=0))  # matched by id, not by place
+    assert change["difference"] == 50 and 0 < change["low"] < 50 < change["high"]
+    same = scoring.change(before, before)
+    assert (same["difference"], same["low"], same["high"]) == (0, 0, 0)
+    one = scoring.change(outcomes([True, False] * 50, [0] * 50 + [1] * 50), outcomes([True] * 100, [0] * 50 + [1] * 50))
+    assert one["high"] - one["low"] < change["high"] - change["low"]  # the two clusters changed alike
+    with pytest.raises(scoring.ScoreError, match="different items"):
+        scoring.change(before, after.head(99))
+
+
+def leave(folder, **systems):
+    for name, correct in systems.items():
+        scoring.save_predictions(outcomes(correct), folder, name, "nevir_mini")
+
+
+def test_systems_are_compared_with_a_baseline(tmp_path):
+    leave(tmp_path, base=[False] * 12, better=[True] * 12, same=[False] * 12)
+    changes = scoring.compare(tmp_path, "base", ["better", "same"], ["nevir_mini", "excluir_mini"])
+    assert list(changes.columns) == scoring.CHANGES, "what none was scored on is left out"
+    assert changes.set_index("encoder").difference.to_dict() == {"better": 100, "same": 0}
+    tested = scoring.compare(tmp_path, "base", ["better", "same"], ["nevir_mini"], test="mcnemar", correction="holm")
+    assert tested.p.tolist() == pytest.approx([2 * 2 * 0.5**12, 1]), "two-sided binomial, times two tests"
+    assert tested[["only_first", "only_second"]].to_numpy().tolist() == [[0, 12], [0, 0]]
+    leave(tmp_path / "sweep", other=[True] * 12)
+    options = {"others_dir": tmp_path / "sweep"}
+    assert scoring.compare(tmp_path, "base", ["other"], ["nevir_mini"], **options).after.tolist() == [100]
+    with pytest.raises(scoring.ScoreError, match=r"No predictions at .*excluir_mini"):
+        scoring.compare(tmp_path, "base", ["better"], ["nevir_mini", "excluir_mini"], complete=True)
+    with pytest.raises(scoring.ScoreError, match=r"No predictions at .*absent"):
+        scoring.compare(tmp_path, "base", ["absent"], ["nevir_mini"])
+    with pytest.raises(scoring.ScoreError, match="no p values"):
+        scoring.compare(tmp_path, "base", ["better"], ["nevir_mini"], correction="holm")
+
+
+def test_comparing_correlations():
+    truth = np.arange(50.0)
+    table = pd.DataFrame({"id": truth.astype(str), "cluster": range(50), "score": truth, "similarity": -truth})
+    change = scoring.change(table, table.assign(similarity=truth))
+    assert change["before"] == pytest.approx(-100) and change["difference"] == pytest.approx(200)
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_number_for_every_pair_correlates_with_nothing_and_without_a_warning():
+    truth = np.arange(9.0)
+    table = pd.DataFrame({"id": truth.astype(str), "cluster": range(9), "score": truth, "similarity": 1.0})
+    measured, change = scoring.measure(table), scoring.change(table, table.assign(similarity=truth))
+    assert np.isnan([measured[key] for key in ("value", "ci_low", "ci_high")]).all() and measured["n"] == 9
+    assert np.isnan([change[key] for key in ("before", "difference", "low", "high")]).all() and change["after"] == 100
+
+
+def test_missing_predictions_name_the_command(tmp_path):
+    with pytest.raises(scoring.ScoreError, match=r"Make them: nblib score nobody --data official"):
+        scoring.load_predictions(tmp_path, "nobody", "nevir")
+
+
+def test_the_worst_errors_come_first(tmp_path):
+    _, predictions = run(catalogue.get("nevir_mini"), tiny(tmp_path))
+    worst = scoring.errors("nevir_mini", predictions["test"], 3)
+    assert worst.margin.tolist() == sorted(predictions["test"].margin)[:3]
+    table = corpora.load("nevir_mini").set_index("id").loc[worst.id]
+    assert all(q in {a, b} for q, a, b in zip(worst["query"], table.q1, table.q2, strict=True))
+
+
+def test_result_rows_say_what_was_measured_and_where_it_is_printed():
+    scored = pd.concat([summary("nevir"), summary("excluir"), summary("cannot_wmt", "eval")])
+    rows = pd.DataFrame(scoring.result_rows(scored, "all-mpnet-base-v2", "official"))
+    nevir = rows[rows.benchmark == "NevIR"]
+    assert {("truong", "Table 1", "MPNet"), ("weller", "Table 2", "all-mpnet-base-v2")} <= set(
+        nevir[["paper", "exhibit", "system"]].itertuples(index=False, name=None)
+    )
+    assert set(nevir.status) == {"reproduced"} and set(nevir.published) == {8.1}
+    excluir = rows[rows.benchmark == "ExcluIR"]
+    assert set(excluir.status) == {"partial"} and excluir.data.str.contains("1,014 of 3,452").all()
+    assert rows[rows.benchmark == "Cannot"].metric.tolist() == ["spearman (eval)"]
+
+
+def test_hub_results_are_kept_by_model_and_not_run_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(general, "hub_tasks", lambda benchmark: [catalogue.get("nevir_mini")])
+    encoder = tiny(tmp_path)
+    first = scoring.score_hub(BiEncoder(encoder), "MTEB-lite", tmp_path / "run")
+    assert first[["task", "type"]].values.tolist() == [["nevir_mini", "Reranking"]] and 0 <= first.value.item() <= 100
+    monkeypatch.setattr(nevir.NevIR, "load_data", None)
+    pd.testing.assert_frame_equal(scoring.score_hub(BiEncoder(encoder), "MTEB-lite", tmp_path / "run"), first)
+
+
+# --- systems without embeddings ---------------------------------------------------------------------------------------
+
+
+def test_of_several_negatives_the_nearest_counts_and_is_named():
+    asked = pd.DataFrame([question(item, "input", query, "x", ["y", "z"]) for item, query in [("1", "a"), ("2", "b")]])
+    given = {("a", "x"): 1.0, ("a", "z"): 2.0, ("b", "x"): 5.0, ("b", "y"): 4.0}
+    predicted = scoring.predict(Written(given), PAIRS, asked)
+    assert predicted.nearest_negative.tolist() == [1, 0]
+    assert predicted.margin.tolist() == [-1, 1] and predicted.correct.tolist() == [False, True]
+
+
+def test_what_is_left_is_what_the_scores_say(tmp_path):
+    names = ["semantoneg_mini", "nevir_mini", "excluir_mini"]
+    done = scoring.score(rankers.TfIdf(), names, tmp_path)
+    for name in names:
+        kept = scoring.load_predictions(tmp_path, "TF-IDF", name)
+        pd.testing.assert_frame_equal(kept, done.predictions[name, "test"])
+        row = done.summary[done.summary.task == name].iloc[0]
+        assert row.value == pytest.approx(100 * kept.correct.mean()) and row.ci_low <= row.value <= row.ci_high
+    table = corpora.load("nevir_mini")
+    assert done.summary.set_index("task").pairs["nevir_mini"] == 4 * len(table)
+    about = json.loads((tmp_path / "scores" / "TF-IDF" / "system.json").read_text())
+    fingerprint = about.pop("fingerprint")
+    assert len(fingerprint) == 64 and fingerprint == rankers.TfIdf().fingerprint != rankers.Chance().fingerprint
+    expected = {"name": "TF-IDF", "kind": "tf-idf", "source": "scikit-learn", "base": None, "parameters": None}
+    assert about == expected == {key: scoring.about(tmp_path, "TF-IDF")[key] for key in expected}
+
+
+def test_a_ranker_and_an_encoder_are_compared_item_by_item(tmp_path, tiny_encoder):
+    scoring.score(rankers.Chance(), ["nevir_mini"], tmp_path)
+    scoring.score(BiEncoder(tiny_encoder), ["nevir_mini"], tmp_path)
+    before, after = (scoring.load_predictions(tmp_path, name, "nevir_mini") for name in ("Random", tiny_encoder.name))
+    assert list(before.columns) == list(after.columns)
+    assert scoring.change(before, after)["n"] == len(before)
+
+
+def test_only_pairwise_tasks_are_ranked(tmp_path):
+    assert scoring.scorable(rankers.Chance(), catalogue.names("official")) == ["semantoneg", "nevir", "excluir"]
+    with pytest.raises(scoring.ScoreError, match=r"Random \(chance\) can't do cannot_wmt_mini"):
+        scoring.score(rankers.Chance(), ["nevir_mini", "cannot_wmt_mini"], tmp_path)
+    assert not (tmp_path / "scores").exists()
+
+
+@pytest.mark.parametrize("nonsense", [[1.0], [1.0, np.nan], [[1.0], [2.0]]])
+def test_scores_no_ranking_can_be_made_of_are_refused(nonsense):
+    class Broken(Written):
+        def score(self, queries, documents):
+            return np.array(nonsense)
+
+    with pytest.raises(scoring.ScoreError, match="written gave"):
+        scoring.predict(Broken(), PAIRS, pd.DataFrame([question()]))
+
+
+def test_results_have_the_number_weller_printed():
+    (row,) = scoring.result_rows(summary("nevir"), "monot5-base", "official", default_paper="weller")
+    assert (row["paper"], row["exhibit"], row["system"]) == ("weller", "Table 2", "MonoT5 base (default)")
+    assert row["published"] == published.value("weller", "Table 2", "MonoT5 base (default)", "pairwise_accuracy")
+    schema.validate(pd.DataFrame([row]), "here")
+
+
+def test_a_system_no_paper_ran_stands_where_the_default_paper_would_have_it():
+    (row,) = scoring.result_rows(summary("nevir"), "maxsim-all-mpnet-base-v2", "official", default_paper="weller")
+    assert (row["paper"], row["exhibit"], row["system"]) == ("weller", "Table 2", "maxsim-all-mpnet-base-v2")
+    assert np.isnan(row["published"])
+    (row,) = scoring.result_rows(summary("excluir"), "TF-IDF", "official", default_paper="weller")
+    assert (row["paper"], row["status"]) == ("truong", "partial")
+
+
+@pytest.mark.official
+def test_tf_idf_gets_its_published_score_and_chance_a_quarter(tmp_path):
+    values = {}
+    for ranker in (rankers.TfIdf(), rankers.Chance()):
+        values[ranker.name] = scoring.score(ranker, ["nevir"], tmp_path).summary.iloc[0]
+    assert round(values["TF-IDF"].value, 1) == published.value("weller", "Table 2", "TF-IDF", "pairwise_accuracy")
+    assert values["Random"].ci_low < 25 < values["Random"].ci_high
+
+
+def test_alignments_are_of_both_passages(tiny_encoder):
+    table = scoring.align(rankers.token_maxsim(tiny_encoder))
+    assert table.document.unique().tolist() == ["negated", "edited"]
+    assert table[table.document == "negated"].groupby("query_place").greatest.sum().eq(1).all()
+
+
+# --- an encoder with an adapter ---------------------------------------------------------------------------------------
+
+
+def test_an_adapted_encoder_reads_its_bases_cache(tmp_path, monkeypatch):
+    encoder, texts = tiny(tmp_path), ["the boat is red", "the boat is not red"]
+    adapted = adapt(encoder, fitted_adapter())
+    inside = adapted.model.encode(texts)
+    embeddings.encode(encoder, texts)
+    monkeypatch.setattr(encoder.model, "encode", None)
+    assert np.allclose(embeddings.encode(adapted, texts), inside, atol=1e-6)
+    assert adapted.fingerprint != encoder.fingerprint
+    assert (adapted.name, adapted.spec.similarity) == ("tiny+adapter", "dot")

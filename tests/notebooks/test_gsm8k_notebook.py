@@ -1,0 +1,55 @@
+"""Notebook 12 on made-up predictions for the mini problems: many errors with labels, few, and none at all."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from nblib import paths, results
+from nblib.analysis.gsm8k import labels
+from nblib.analysis.gsm8k.predictions import FLEXIBLE, extract, is_correct
+from nblib.corpora import registry
+from nblib.workflow import run_notebook
+
+PROBLEMS = [row for row in registry.read_jsonl(paths.DATA / "mini" / "gsm8k_mini.jsonl") if row["split"] == "test"]
+SPOILT = ["I think so.\n#### 977", "He has 2 + 2 = 5.\n#### 977", "I add one more to it.\n" * 4, ""]
+
+
+def leave(run, model, problems, solutions):
+    """Predictions as notebook 11 leaves them."""
+    rows = [
+        {"id": str(k), "question": row["question"], "gold": row["answer"], "response": solution, "strict": extract(solution),
+         "flexible": extract(solution, FLEXIBLE), "correct": is_correct(extract(solution), row["answer"])}
+        for k, (row, solution) in enumerate(zip(problems, solutions, strict=True))
+    ]  # fmt: skip
+    file = paths.writable_folder(run / "scores" / model) / "gsm8k_mini_test.parquet"
+    pd.DataFrame(rows).to_parquet(file)
+    return str(file)
+
+
+@pytest.mark.notebooks
+@pytest.mark.parametrize("problems, wrong", [(60, 50), (20, 12), (10, 0)], ids=["many errors", "few", "none"])
+def test_it_runs_whatever_the_number_of_errors(tmp_path, problems, wrong):
+    rows = PROBLEMS[:problems]
+    right = [re.sub("<<.*?>>", "", row["answer"]) for row in rows]
+    spoilt = [SPOILT[k % len(SPOILT)] if k < wrong else text for k, text in enumerate(right)]
+    labelled = wrong if wrong >= 30 else 0  # a pass over all errors, or nobody's
+    for k in range(labelled):
+        labels.put(labels.file_of(tmp_path / "labels", "ann", 1), str(k), spoilt[k], "repetition")
+    run_notebook.execute(
+        "12", tmp_path / "out.ipynb",
+        {"base_predictions": leave(tmp_path, "toy", rows, right), "tuned_predictions": leave(tmp_path, "tuned", rows, spoilt),
+         "label_folder": str(tmp_path / "labels"), "run_dir": str(tmp_path)},
+    )  # fmt: skip
+    table = results.load(tmp_path)
+    assert (table.status == "partial").all()
+    assert table[table.metric == "errors_sampled"].ours.item() == wrong
+    assert table.metric.str.startswith("share_").sum() == (8 if labelled else 0)
+    figures = tmp_path / "figures" / "12_gsm8k_errors"
+    types = pd.read_csv(figures / "tab_types.csv")
+    assert types.errors.sum() == labelled
+    assert types.share.isna().all() == (not labelled)
+    answers = pd.read_csv(figures / "tab_answers.csv", index_col="answers")
+    assert answers.right.tolist() == [problems, problems - wrong]
+    assert answers.repeating["tuned model"] == sum(k % len(SPOILT) == 2 for k in range(wrong))
+    assert (tmp_path / "labels").exists() == bool(labelled)

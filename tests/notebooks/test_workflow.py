@@ -1,0 +1,164 @@
+"""The study end to end at its smallest, through Snakemake: it runs, reruns nothing, reruns only what a change concerns."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from nblib import paths, results
+from nblib.workflow import sweeps
+
+SMOKE = paths.PROJECT_ROOT / "tests" / "support" / "smoke.yaml"
+RUN = paths.PROJECT_ROOT / "runs" / "smoke"
+SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "2", "--nolock", "--rerun-incomplete", "--quiet", "host"]
+
+
+def snakemake(*arguments, check=True):
+    run = subprocess.run(
+        [*SNAKEMAKE, *map(str, arguments)], cwd=paths.PROJECT_ROOT, capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert not check or run.returncode == 0, (run.stdout + run.stderr)[-4000:]
+    return run.stdout + run.stderr
+
+
+def planned(output):
+    """Job counts by rule from a dry run."""
+    stats = output.rsplit("Job stats:", 1)[-1].split("total", 1)[0]
+    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", stats, flags=re.M)}
+
+
+@pytest.fixture(scope="session")
+def study():
+    shutil.rmtree(RUN, ignore_errors=True)
+    status = git_status()
+    snakemake("--configfile", SMOKE)
+    assert git_status() == status, "running the study changed the working tree"
+    return RUN
+
+
+def git_status():
+    run = subprocess.run(["git", "status", "--porcelain"], cwd=paths.PROJECT_ROOT, capture_output=True, text=True)
+    return run.stdout
+
+
+@pytest.mark.notebooks
+def test_the_study_makes_figures_results_adapter_and_report(study):
+    assert (study / "report" / "index.html").is_file()
+    assert (study / "adapters" / "all-MiniLM-L6-v2.safetensors.json").is_file()
+    board = pd.read_csv(study / "figures" / "scoreboard.csv")
+    assert set(board.status) <= set(results.STATUSES)
+    assert len(board) >= len(results.expected())
+
+
+@pytest.mark.notebooks
+def test_mini_data_never_counts_as_reproduced(study):
+    table = results.load(study)
+    assert set(table[table.data.str.contains("mini")].status) == {"partial"}
+
+
+@pytest.mark.notebooks
+def test_a_finished_study_has_nothing_to_do(study):
+    assert "Nothing to be done" in snakemake("--configfile", SMOKE, "-n")
+
+
+@pytest.mark.notebooks
+def test_a_changed_parameter_reruns_only_what_depends_on_it(study, tmp_path):
+    config = yaml.safe_load(SMOKE.read_text())
+    config["06"]["common"]["repeats"] = 4
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(yaml.safe_dump(config))
+    jobs = planned(snakemake("--configfile", changed, "-n"))
+    # notebook 07 measures the adapter as an intervention; the diagnosis has nothing to do with it
+    comparing = {"hedge_trainings", "nevir_architectures", "semantoneg_families"}
+    assert set(jobs) == {"negation_adapter", "encoder_benchmarks", *comparing, "results", "report", "all"}
+
+
+@pytest.mark.notebooks
+def test_a_changed_training_reruns_it_and_what_it_is_measured_for(study, tmp_path):
+    config = yaml.safe_load(SMOKE.read_text())
+    config["04"]["trainings"]["hedge-minilm"]["epochs"] = 2
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(yaml.safe_dump(config))
+    jobs = planned(snakemake("--configfile", changed, "-n"))
+    assert jobs["encoder_training"] == jobs["tuned_benchmarks"] == jobs["encoder_benchmarks"] == 1
+    assert not {"triples", "diagnosis", "negation_adapter"} & set(jobs)
+
+
+@pytest.mark.notebooks
+def test_an_interrupted_study_makes_only_what_is_missing(study):
+    # What a kill before the diagnosis ended leaves: the others' outputs, but neither its own nor those that need it.
+    lost = [
+        study / "results" / "01_diagnosis.csv",
+        study / "figures" / "scoreboard.csv",
+        study / "report" / "index.html",
+    ]
+    for file in lost:
+        file.rename(f"{file}.kept")
+    try:
+        jobs = planned(snakemake("--configfile", SMOKE, "-n"))
+    finally:
+        for file in lost:
+            Path(f"{file}.kept").rename(file)
+    assert set(jobs) == {"diagnosis", "results", "report", "all"}
+
+
+@pytest.mark.notebooks
+def test_a_notebook_that_is_executed_again_finds_its_training(study):
+    trained = study / "encoders" / "hedge-minilm.json"
+    before, figures = (
+        trained.read_text(),
+        {file: file.read_bytes() for file in study.glob("figures/04_*/*hedge-minilm.csv")},
+    )
+    snakemake("--configfile", SMOKE, "--force", f"runs/smoke/results/04_{trained.stem}.csv")
+    assert trained.read_text() == before, "trained anew"
+    assert len(figures) == 4 and figures == {file: file.read_bytes() for file in figures}
+
+
+@pytest.mark.parametrize("scale", ["quick", "official", "paper"])
+def test_every_scale_can_be_planned(scale):
+    jobs = planned(snakemake("--configfile", f"config/{scale}.yaml", "-n", "--forceall"))
+    config = yaml.safe_load((paths.CONFIG / f"{scale}.yaml").read_text())
+    assert config["scale"] == scale
+    assert jobs["negation_adapter"] == len(config["06"]["encoders"]) + len(sweeps.adapted(config))
+    assert jobs["encoder_training"] == len(sweeps.trainings(config))
+    assert jobs["tuned_benchmarks"] == len(sweeps.scored(config))
+    trained = sweeps.by_command(config)
+    assert sum(jobs.get(rule, 0) for rule in ("train", "train_with_curve", "train_family")) == len(trained)
+    assert jobs["score"] == len(config["09"]["rankers"]) + sum("score" in settings for settings in trained.values())
+
+
+def test_the_lines_of_a_configuration_fit_a_screen():
+    for file in [*paths.CONFIG.glob("*.yaml"), SMOKE]:
+        assert [line for line in file.read_text(encoding="utf-8").splitlines() if len(line) > 120] == [], file.name
+
+
+def test_on_a_cluster_each_training_asks_for_its_gpu():
+    profile = ["--configfile", "config/paper.yaml", "--profile", "config/slurm"]
+    run = subprocess.run(
+        [sys.executable, "-m", "snakemake", *profile, "-n", "--nolock"],
+        cwd=paths.PROJECT_ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    trainings = [rule for rule in run.stdout.split("\nrule ") if rule.startswith("llm_lora")]
+    assert len(trainings) == 3
+    assert all("gpu=1" in rule and "runtime=7200" in rule and "mem_mb=64000" in rule for rule in trainings)
+
+
+def test_an_unknown_scale_is_a_clear_error():
+    run = subprocess.run(
+        ["make", "study", "SCALE=huge", f"PYTHON={sys.executable}"],
+        cwd=paths.PROJECT_ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode != 0
+    assert "no scale 'huge'. Scales: quick, official, paper" in run.stdout + run.stderr
+
+
+def test_snakemake_without_a_scale_says_what_to_add():
+    assert "Add --configfile config/quick.yaml" in snakemake("-n", check=False)

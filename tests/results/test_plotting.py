@@ -1,0 +1,116 @@
+"""Figures: the same picture is the same bytes, with the data behind it."""
+
+import datetime
+import re
+from itertools import combinations
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from nblib.results import plotting
+
+DATA = pd.DataFrame({"x": [0, 1, 2], "y": [0.123456, 1 / 3, 2.0], "name": ["a", "b, c", "d"]})
+
+
+@pytest.fixture(autouse=True)
+def style():
+    with mpl.rc_context():
+        plotting.use_style()
+        yield
+    plt.close("all")
+
+
+def drawn():
+    figure, axes = plt.subplots(figsize=(3, 2))
+    axes.plot(DATA.x, DATA.y, label="Käse")
+    axes.fill_between(DATA.x, DATA.y, hatch="/")
+    axes.legend(title="a")
+    return figure
+
+
+def test_a_figure_saved_twice_is_the_same_bytes(tmp_path):
+    first = plotting.save_figure(drawn(), tmp_path / "one/fig_01_x", DATA)
+    mpl.rcParams["svg.hashsalt"] = None  # as a notebook that changes the settings might
+    second = plotting.save_figure(drawn(), tmp_path / "two/fig_01_x", DATA)
+    assert [path.name for path in first] == ["fig_01_x.svg", "fig_01_x.csv"]
+    assert first[0].parent == tmp_path / "one"
+    for a, b in zip(first, second, strict=True):
+        assert a.read_bytes() == b.read_bytes(), a.name
+    assert len(list((tmp_path / "one").iterdir())) == 2
+
+
+def test_a_figure_holds_no_date_no_version_and_text_as_text(tmp_path):
+    svg, _ = plotting.save_figure(drawn(), tmp_path / "fig", DATA)
+    text = svg.read_text()
+    assert "Käse" in text
+    assert "<dc:date>" not in text
+    assert str(datetime.date.today().year) not in re.sub(r'd="[^"]*"', "", text)
+
+
+def test_the_data_behind_a_figure_is_rounded_and_whole(tmp_path):
+    table = plotting.save_figure(drawn(), tmp_path / "fig", DATA)[1]
+    assert table.read_text() == 'x,y,name\n0,0.1235,a\n1,0.3333,"b, c"\n2,2.0,d\n'
+
+
+def test_another_figure_is_other_bytes(tmp_path):
+    first = plotting.save_figure(drawn(), tmp_path / "fig", DATA)[0].read_bytes()
+    figure = drawn()
+    figure.axes[0].set_title("changed")
+    assert plotting.save_figure(figure, tmp_path / "fig", DATA)[0].read_bytes() != first
+
+
+def test_labels_of_crowded_points_cover_neither_each_other_nor_a_point_and_stay_the_same():
+    def placed():
+        figure, ax = plt.subplots(figsize=(8, 5))
+        x, y = [1.0, 1.01, 1.02, 1.03, 2.0], [5.0, 5.02, 5.0, 5.03, 6.0]
+        ax.plot(x, y, "o")
+        plotting.label_points(ax, x, y, [f"a label of point {k}" for k in range(5)])
+        figure.draw_without_rendering()
+        boxes = [text.get_window_extent() for text in ax.texts if text.get_text()]
+        points = ax.transData.transform(list(zip(x, y, strict=True)))
+        plt.close(figure)
+        return boxes, points
+
+    boxes, points = placed()
+    assert len(boxes) == 5
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+    assert not any(box.contains(*point) for box in boxes for point in points)
+    assert [box.bounds for box in placed()[0]] == [box.bounds for box in boxes]
+
+
+def test_an_interval_plot_has_a_line_for_each_label_with_its_dots_intervals_and_published_ticks():
+    table = pd.DataFrame(
+        {
+            "system": ["first", "first", "second", "second", "bare"],
+            "value": [10.0, 12.0, 20.0, None, 30.0],
+            "low": [9.0, 11.0, 18.0, None, None],
+            "high": [13.0, 14.0, 21.0, None, None],
+            "printed": [11.0, None, 22.0, 25.0, None],
+        },
+        index=[7, 7, 8, 9, 10],
+    )
+    _, ax = plt.subplots()
+    plotting.interval_plot(ax, table, published="printed")
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["first", "second", "bare"]
+    assert ax.yaxis_inverted()
+    ticks, dots = ax.lines
+    drawn = pd.DataFrame(ticks.get_xydata()).dropna()
+    assert drawn.to_numpy().tolist() == [[11, 0], [22, 1], [25, 1]]
+    assert dots.get_xydata().tolist() == [[10, 0], [12, 0.15], [20, 1], [30, 2]]
+    arms = [segment[:, 0].tolist() for segment in ax.collections[0].get_segments()]
+    assert arms == [[9, 13], [11, 14], [18, 21], [30, 30]]
+
+
+def test_an_interval_plot_takes_the_order_of_categories_and_needs_no_published_values():
+    kinds = pd.Categorical(["b"], categories=["a", "b"])
+    table = pd.DataFrame({"kind": kinds, "ours": [1.0], "least": [0.5], "most": [2.0]})
+    _, ax = plt.subplots()
+    plotting.interval_plot(ax, table, label="kind", value="ours", low="least", high="most")
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a", "b"]
+    assert [line.get_xydata().tolist() for line in ax.lines] == [[[1, 1]]]
+
+
+def test_no_two_colours_are_the_same():
+    assert len(set(plotting.PALETTE)) == len(plotting.PALETTE)

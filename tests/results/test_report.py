@@ -1,0 +1,365 @@
+"""The report: pages that open offline, in which a text is a text, and which say the same of the same run."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import nbformat
+import pandas as pd
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from support.browser import CHROMIUM, browser
+
+from nblib import paths, results
+from nblib.results import report, schema
+from nblib.results.report import ReportError, content, executed, markup, site
+from nblib.workflow import cli
+
+CANARY = "<script>canary()</script><img src=x onerror=canary()>"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+TEXT = (
+    'style="font-weight: 700; font-size: 11px; font-family: \'DejaVu Sans\'; fill: #262626" transform="rotate(-0 1 2)"'
+)
+SVG = f"""<svg width="72.5pt" height="36pt" xmlns="http://www.w3.org/2000/svg"><path d="M 1.234567 2.5"/>
+<text {TEXT}>p &lt; 0.0123</text></svg>"""
+TABLE = f"""<style>#T td {{color: red}}</style><table id="T"><caption>A &amp; B</caption>
+<thead><tr><th id="T_0">text</th><th>score</th></tr></thead>
+<tbody><tr><td onclick="canary()">{CANARY}</td><td class="data">-1,234.5</td></tr><tr><td>b</td><td>–</td></tr></tbody></table>"""
+OUTPUTS = [
+    new_output("stream", name="stdout", text=f"stdout {CANARY} in 12.5 s, 1,300 texts a second, table 3\n"),
+    new_output("stream", name="stderr", text="\rbar: 50%|# | 1/2\n/lib/x.py:1: FutureWarning: stderr\n"),
+    new_output("execute_result", data={"text/plain": f"plain {CANARY}"}),
+    new_output("display_data", data={"text/markdown": f"found {CANARY} [x](javascript:canary()) in 99 s"}),
+    new_output("display_data", data={WIDGET: {"model_id": "a1b2"}, "text/plain": "ProgressBar at zero"}),
+    new_output("display_data", data={"text/html": "<div><progress value='1'></progress>[12/12 00:03]</div><p>after</p>"}),
+    new_output("display_data", data={WIDGET: {"model_id": "c3d4"}, "text/html": "<b>static table</b>"}),
+]  # fmt: skip
+FIGURE = new_output("display_data", data={"image/png": PIXEL, "text/plain": "a picture"})
+ROW = {"benchmark": "SemAntoNeg", "metric": "accuracy", "n": 9, "scale": "toy", "official": False}
+
+
+class Elements(HTMLParser):
+    """The elements of a page as a browser sees them: what stands in a script or style is text, not an element."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.text = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def execute(folder, cells, name="01_toy.ipynb", seconds=1.0, **parameters):
+    """A notebook as papermill leaves it."""
+    said = {"papermill": {"parameters": parameters, "duration": seconds, "end_time": f"2026-01-01T00:00:{seconds}"}}
+    file = folder / "notebooks" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for place, cell in enumerate(cells):
+        cell.id = f"cell{place}"
+    nbformat.write(new_notebook(cells=cells, metadata=said), file)
+    return file
+
+
+def cells(title="# 01 A & B <i>", source="x = 1", outputs=(FIGURE, *OUTPUTS)):
+    question = "**Question.** Does *it* see\nthe <b>canary</b>?\n\n**Inputs.** None."
+    return [new_markdown_cell(f"{title}\n\n{question}"), new_markdown_cell("## 1 Look"),
+            new_code_cell(source, outputs=list(outputs), execution_count=1)]  # fmt: skip
+
+
+def toy_run(folder, seconds=1.0):
+    """A run with a notebook executed once, one executed for an encoder, one of the sweep, and results with a canary."""
+    saving = 'x = 1\noutputs.table(t, "x", "A")\noutputs.figure(\n    figure, "x", data\n)'
+    table = new_output("execute_result", data={"text/html": TABLE})
+    timed = [new_output("stream", name="stdout", text=f"Trained in {seconds} s.\n{folder}/results")]
+    execute(folder, cells(outputs=[*OUTPUTS, *timed]), seconds=seconds)
+    shown = cells("# 06 Adapter", saving, [FIGURE, table])
+    execute(folder, shown, "06_adapter/tiny-encoder.ipynb", encoder="tiny-encoder", run_dir="runs/toy")
+    failed = new_output(
+        "error", ename="ValueError", evalue=CANARY, traceback=[f"\x1b[38;5;241mtraceback\x1b[0m {CANARY}"]
+    )
+    notice = new_markdown_cell("<span>An Exception was encountered</span>", metadata={"tags": [content.NOTICE]})
+    stopped = [notice, *cells("# 04 Training", outputs=[failed])]
+    execute(folder / "sweep", stopped, "04_training/both-s0.ipynb")
+    results.save(
+        [results.row("cao", "Table 2", CANARY, ours=1.0, data="mini", **ROW)],
+        folder / "results" / "06_tiny-encoder.csv",
+    )
+    said = {"commit": "abc123", "finished": f"2026-{seconds}", "seconds": seconds, "packages": {"torch": "2.13"}}
+    (folder / "results" / "06_tiny-encoder.csv.json").write_text(json.dumps(said))
+    drawn = folder / "figures" / "06_adapter"
+    drawn.mkdir(parents=True)
+    (drawn / "fig_x_tiny-encoder.svg").write_text(SVG)
+    for name in ("fig_x_tiny-encoder", "tab_x_tiny-encoder"):
+        (drawn / f"{name}.csv").write_text(f"text\n{CANARY}\n")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """The index of a toy run's site."""
+    root = tmp_path_factory.mktemp("project")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "PROJECT_ROOT", root)
+        toy_run(root / "runs" / "toy")
+        return report.build("toy")
+
+
+@pytest.fixture
+def pages(index):
+    return {file.name: Elements(file.read_text()) for file in index.parent.glob("*.html")}
+
+
+def tree(folder):
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_text_in_an_output_or_a_result_does_not_become_an_element(index, pages):
+    for name, page in pages.items():
+        assert [script.get("src") for script in page.all("script")] == ["report.js"], name
+        assert not [attributes for _, attributes in page.found if any(key.startswith("on") for key in attributes)], name
+        assert not [link for link in page.all("a") if "javascript" in link.get("href", "")], name
+        assert not page.all("img") or name.startswith("06"), name
+    text = index.with_name("01_toy.html").read_text()
+    assert text.count("&lt;script&gt;canary()") >= 3, "and none of them is lost"
+    for said in ("stdout", "plain", "found"):
+        assert said in text
+    assert "&lt;script&gt;canary()" in index.read_text()
+    assert "traceback" in index.with_name("sweep_04_training_both-s0.html").read_text()
+
+
+def test_the_gate_keeps_what_can_be_read_and_nothing_that_runs_or_styles():
+    cleaned = markup.clean(
+        f"<div style='x' onclick='canary()'><!--><img src=x onerror=canary()>-->{TABLE}<svg onload=canary()><mark>step</mark>"
+    )
+    assert "canary()&lt;/script" not in cleaned, "a script in an output is gone with its text"
+    assert not [
+        item for item in Elements(cleaned).found if item[0] in ("script", "img", "svg", "style") or "onclick" in item[1]
+    ]
+    assert "<caption>A &amp; B</caption>" in cleaned
+    assert "<mark>step</mark>" in cleaned
+    assert '<th scope="col">text</th>' in cleaned
+    assert '<td class="n">-1,234.5</td>' in cleaned
+
+
+def test_widgets_leave_their_static_form_and_progress_goes(index):
+    page = index.with_name("01_toy.html").read_text()
+    for gone in ("a1b2", "ProgressBar at zero", "12/12", "widget", "bar: 50%", "FutureWarning: stderr"):
+        assert gone not in page
+    assert "<b>static table</b>" in page
+    assert "after" in page
+
+
+def test_every_link_and_picture_is_there_and_nothing_comes_from_elsewhere(index, pages):
+    folder = index.parent
+    ids = {
+        name: {attributes["id"] for _, attributes in page.found if "id" in attributes} for name, page in pages.items()
+    }
+    linked = set()
+    for name, page in pages.items():
+        for tag, attributes in page.found:
+            address = attributes.get("href") or attributes.get("src")
+            if address is None or address.startswith("data:"):
+                continue
+            assert not re.match(r"\w+:|//", address), f"{name}: {tag} {address}"
+            file, _, part = unquote(address).partition("#")
+            assert (folder / (file or name)).is_file(), f"{name}: {address}"
+            assert not part or part in ids[file or name], f"{name}: {address}"
+            linked.add(file or name)
+        policy = next(
+            meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"
+        )
+        assert "default-src 'none'" in policy
+    assert linked == set(tree(folder)), "and nothing lies there that no page leads to"
+    assert "url(" not in (folder / "style.css").read_text()
+
+
+def test_the_index_leads_with_the_scoreboard_and_the_coverage_then_groups_the_notebooks(index):
+    page = index.read_text()
+    places = [
+        page.index(f'id="{name}"') for name in ("scoreboard", "coverage", "notebook-01", "notebook-04", "notebook-06")
+    ]
+    assert places == sorted(places)
+    assert "01 A &amp; B &lt;i&gt;" in page
+    assert "Does <em>it</em> see\nthe &lt;b&gt;canary&lt;/b&gt;?" in page
+    assert "1 more of the sweep" in page
+    assert page.count("stopped with an error") == 1
+    coverage = page[page.index('id="coverage"') :]
+    assert coverage.count('<th scope="row">') == len(
+        results.coverage(results.scoreboard(results.load(index.parents[1]), "toy"))
+    )
+
+
+def test_the_scoreboard_begins_with_what_stands_beside_a_printed_number():
+    beside = {"system": "all-mpnet-base-v2", "ours": 31.9, "data": "semantoneg", **ROW, "official": True}
+    alone = {"system": "mine", "ours": 50.0, "data": "semantoneg", **ROW, "official": True}
+    rows = [results.row("cao", "Table 2", **alone), results.row("cao", "Table 2", **beside)]
+    board = results.scoreboard(schema.validate(pd.DataFrame(rows), "here"), "toy")
+    ranked = site.ranked(board)
+    assert len(ranked) == len(board)
+    assert ranked.iloc[0][["system", "published"]].to_list() == ["all-mpnet-base-v2", 31.32]
+    assert ranked.iloc[0].difference == pytest.approx(0.58)
+    assert ranked.iloc[1].system == "mine"
+    assert set(ranked.status[2:]) == {"not run"}
+
+
+def test_a_figure_is_the_svg_its_cell_saved_with_the_data_beside_it(index):
+    page = Elements(index.with_name("06_adapter_tiny-encoder.html").read_text())
+    (image,) = page.all("img")
+    assert image["src"] == "figures/06_adapter/fig_x_tiny-encoder.svg"
+    assert image["alt"] == "1 Look. p < 0.0123"
+    assert (image["width"], image["height"]) == ("97", "48")
+    links = [link["href"] for link in page.all("a")]
+    assert {f"figures/06_adapter/{name}_x_tiny-encoder.csv" for name in ("fig", "tab")} <= set(links)
+    assert PIXEL not in index.with_name("06_adapter_tiny-encoder.html").read_text()
+
+
+def test_a_picture_nobody_saved_is_shown_as_it_is(tmp_path):
+    execute(tmp_path, cells(outputs=[FIGURE]))
+    (shown,) = content.cells(executed.find(tmp_path)[0])[-1].outputs
+    assert (shown.kind, shown.alt, shown.png) == ("picture", "1 Look", PIXEL)
+
+
+def test_a_figure_of_the_sweep_and_one_saved_once_are_found_in_their_folders(tmp_path):
+    saving = 'outputs.figure(figure, "x", data)'
+    for folder, name in [(tmp_path, "01_toy.ipynb"), (tmp_path / "sweep", "04_training/both-s0.ipynb")]:
+        execute(folder, cells(source=saving, outputs=[FIGURE]), name)
+    for file in ("figures/01_toy/fig_x", "sweep/figures/04_training/fig_x_both-s0"):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / f"{file}.csv").touch()
+        (tmp_path / f"{file}.svg").write_text(SVG)
+    shown = [content.cells(notebook)[-1].outputs[0].file for notebook in executed.find(tmp_path)]
+    assert shown == ["01_toy/fig_x", "sweep/04_training/fig_x_both-s0"]
+    execute(tmp_path, cells(source="%matplotlib inline", outputs=[FIGURE]))
+    (output,) = content.cells(executed.find(tmp_path)[0])[-1].outputs
+    assert output.kind == "picture", "a line that is no Python is no reason to fail"
+
+
+def test_a_slimmed_svg_keeps_its_texts():
+    slim = site.slim(SVG)
+    assert "p &lt; 0.0123" in slim
+    assert "M 1.23 2.5" in slim
+    assert "rotate" not in slim
+    assert slim.startswith("<svg font-family=\"'DejaVu Sans', Verdana, sans-serif\"")
+
+
+def test_code_is_folded_and_escaped():
+    assert markup.code('if a < b:  # <b>\n    c("<i>")') == (
+        '<i class="k">if</i> a &lt; b:  <i class="c"># &lt;b&gt;</i>\n    c(<i class="s">&#34;&lt;i&gt;&#34;</i>)'
+    )
+
+
+def test_the_footer_says_where_the_numbers_come_from(index):
+    page = index.with_name("06_adapter_tiny-encoder.html").read_text()
+    footer = page[page.index("<footer>") :]
+    for said in ("abc123", "torch 2.13", "runs/toy", "tiny-encoder"):
+        assert said in footer
+
+
+def test_the_same_run_at_another_time_makes_the_same_pages(index, tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
+    toy_run(tmp_path / "runs" / "toy", seconds=59.25)
+    assert tree(report.build("toy").parent) == tree(index.parent)
+    assert "Trained in … s.\nruns/toy/results" in index.with_name("01_toy.html").read_text()
+    assert "table 3" in index.with_name("01_toy.html").read_text()
+
+
+def test_a_report_made_again_has_no_page_left_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
+    run = tmp_path / "runs" / "toy"
+    toy_run(run)
+    report.build("toy")
+    shutil.rmtree(run / "sweep")
+    assert not list(report.build("toy").parent.glob("sweep*"))
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
+    return tmp_path / "runs" / "toy"
+
+
+def test_a_run_without_notebooks_is_refused_with_the_way_to_make_one(run):
+    with pytest.raises(ReportError, match=r"No executed notebooks in .*make study SCALE=toy"):
+        report.build("toy")
+
+
+def test_a_file_that_is_no_notebook_is_named_and_the_old_report_stays(run, capsys):
+    toy_run(run)
+    cli.main(["report", "toy"])
+    assert capsys.readouterr().out == f"Open {run}/report/index.html\n"
+    (run / "notebooks" / "06_adapter" / "half.ipynb").write_text('{"cells": [')
+    with pytest.raises(ReportError, match=r"half\.ipynb is no notebook"):
+        report.build("toy")
+    assert (run / "report" / "index.html").is_file()
+    assert not (run / ".report").exists()
+
+
+def test_broken_results_end_with_a_message(run):
+    execute(run, cells())
+    (run / "results").mkdir()
+    (run / "results" / "06.csv").write_text("paper\ncao\n")
+    with pytest.raises(results.ResultsError, match=r"06\.csv: no column"):
+        report.build("toy")
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory):
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def test_a_browser_loads_every_page_without_complaint_and_without_the_net(index, tab):
+    for file in sorted(index.parent.glob("*.html")):
+        tab.open(file)
+        assert tab.complaints == [], file.name
+        elsewhere = [address for address in tab.requests if not address.startswith((index.parent.as_uri(), "data:"))]
+        assert elsewhere == [], file.name
+        assert tab.evaluate("document.styleSheets.length") == 1, "the policy lets the style in"
+        assert tab.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
+
+
+def test_a_browser_runs_no_script_of_a_text_even_where_the_gate_failed(index, tab, tmp_path):
+    site_ = shutil.copytree(index.parent, tmp_path / "site")
+    page = (site_ / "01_toy.html").read_text()
+    (site_ / "01_toy.html").write_text(
+        page.replace("</main>", "<img src=x onerror='window.ran = 1'><script>window.ran = 1</script></main>")
+    )
+    tab.open(site_ / "01_toy.html")
+    assert tab.evaluate("window.ran === undefined")
+    assert any("Content Security Policy" in str(said) for said in tab.complaints)
+
+
+def test_the_scoreboard_sorts_and_filters(index, tab):
+    tab.open(index)
+    tab.evaluate(
+        """const table = document.querySelector("table[data-filter]"), select = document.querySelector(".filters select");
+        const column = [...table.tHead.rows[0].cells].findIndex((cell) => cell.textContent === "published");
+        const press = () => table.tHead.rows[0].cells[column].firstChild.click();
+        const first = () => table.tBodies[0].rows[0].cells[column].textContent;"""
+    )
+    printed = results.scoreboard(results.load(index.parents[1]), "toy").published
+    assert float(tab.evaluate("press(), first()")) == pytest.approx(printed.min(), abs=0.01)
+    assert float(tab.evaluate("press(), first()")) == pytest.approx(printed.max(), abs=0.01)
+    assert tab.evaluate("table.tHead.querySelector('[aria-sort]').ariaSort") == "descending"
+    tab.evaluate("select.value = 'cao', select.dispatchEvent(new Event('input', {bubbles: true}))")
+    shown = "new Set([...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[0].textContent))"
+    assert tab.evaluate(f"[...{shown}].join()") == "cao"
+
+
+def test_all_code_unfolds_at_once(index, tab):
+    tab.open(index.with_name("01_toy.html"))
+    folded = "[...document.querySelectorAll('details.code')].filter(code => !code.open).length"
+    assert tab.evaluate(folded) == 1
+    tab.evaluate("document.querySelector('.tools button').click()")
+    assert tab.evaluate(folded) == 0

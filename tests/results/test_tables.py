@@ -1,0 +1,79 @@
+"""Tables for people: reproducible, harmless, and readable by LaTeX."""
+
+import pandas as pd
+import pytest
+
+from nblib import results
+from nblib.results import schema, tables
+
+TABLE = pd.DataFrame({"system": ["<script>alert(1)</script>", "a_b & 50 %"], "ours": [1 / 3, None], "n": [3152, 240]})
+TABLE["mini"] = [True, False]
+
+
+def test_a_saved_table_is_its_csv_the_same_bytes_each_time(tmp_path):
+    for name in ("one", "two"):
+        tables.save_table(TABLE, tmp_path / name / "tab_x", "Share")
+    assert [file.name for file in (tmp_path / "one").iterdir()] == ["tab_x.csv"]
+    first, second = ((tmp_path / name / "tab_x.csv").read_text() for name in ("one", "two"))
+    assert first == second
+    assert first.splitlines()[1:] == ["<script>alert(1)</script>,0.3333,3152,True", "a_b & 50 %,,240,False"]
+
+
+def test_a_reader_sees_digits_whole_numbers_and_a_dash_for_what_is_missing(tmp_path):
+    page = tables.save_table(TABLE, tmp_path / "tab_x", "Share", digits=1).to_html()
+    for cell in (">0.3<", ">–<", ">3152<", "<caption>"):
+        assert cell in page
+    assert "nan" not in page.lower()
+    assert page == tables.show(TABLE, "Share", digits=1).to_html(), "not random: pages are compared"
+
+
+def test_a_text_in_a_table_is_no_markup():
+    page = tables.show(TABLE, "Share").to_html()
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_percent_sign_does_not_comment_out_the_rest_of_a_latex_line():
+    source = tables.latex(TABLE, "Share (%) of a_b & c", "tab:x")
+    assert r"\caption{Share (\%) of a\_b \& c}" in source
+    assert r"a\_b \& 50 \%" in source
+    assert r"\label{tab:x}" in source
+
+
+@pytest.mark.parametrize("table", [TABLE.iloc[:0], TABLE[["system"]], TABLE[["ours"]], TABLE.assign(ours=float("nan"))])
+def test_empty_and_one_column_tables_are_saved_too(tmp_path, table):
+    tables.save_table(table, tmp_path / "tab_x", "Share").to_html()
+    assert tables.latex(table, "Share", "tab:x")
+    assert (tmp_path / "tab_x.csv").is_file()
+
+
+def test_findings_are_bullets():
+    assert tables.findings("one.", "two.").data == "- one.\n- two."
+
+
+def test_the_papers_number_stands_beside_ours_with_difference_and_interval():
+    about = {"n": 9, "scale": "official", "data": "stsb", "official": True}
+    rows = [
+        results.row("cao", "Table 1", "all-mpnet-base-v2", "STSB", "pearson", 86.5, interval=(85, 88), **about),
+        results.row("cao", "Table 1", "a newcomer", "STSB", "pearson", 50.0, **about),
+        results.row("cao", "Table 2", "all-mpnet-base-v2", "SemAntoNeg", "accuracy", 31.9, **about),
+    ]
+    table = tables.with_published(schema.validate(pd.DataFrame(rows), "test"), "cao", "Table 1")
+    assert table.system.tolist() == ["all-mpnet-base-v2", "a newcomer"]
+    assert table.loc[0, ["published", "ours", "interval"]].tolist() == [86.37, 86.5, "85.00 – 88.00"]
+    assert table.difference[0] == pytest.approx(0.13)
+    assert pd.isna(table.difference[1])
+    assert table.interval[1] == ""
+
+
+def test_edits_are_marked_and_their_text_is_no_markup():
+    marked = tables.edits("The <b>plane</b> is flying low", "The <b>plane</b> is not flying")
+    assert marked == "The &lt;b&gt;plane&lt;/b&gt; is <ins>not</ins> flying <del>low</del>"
+    assert tables.edits("a b", "a b") == "a b"
+
+
+def test_only_the_columns_named_are_markup():
+    table = pd.DataFrame({"text": ["<i>x</i>"], "edits": [tables.edits("a", "b")]})
+    page = tables.show(table, "Edits", html=["edits"]).to_html()
+    assert "&lt;i&gt;x&lt;/i&gt;" in page
+    assert "<del>a</del> <ins>b</ins>" in page

@@ -1,0 +1,121 @@
+"""The losses: what each says of a batch, held against the formula computed by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from nblib.training import batches, losses, trainer
+
+TEXTS = ["the dog is red", "the cat is not green", "a woman was never in the house", "no door is open", "it"]
+
+
+def random_embeddings(n=3, columns=4):
+    """Anchors, positives and two negatives of each, [n, 5]."""
+    return [torch.randn(n, 5, generator=torch.Generator().manual_seed(column)) for column in range(columns)]
+
+
+def by_hand(embeddings, scale=20):
+    """Eq. 1, an example at a time."""
+    unit = [
+        column.numpy().astype(float) / np.linalg.norm(column.numpy(), axis=1, keepdims=True) for column in embeddings
+    ]
+    losses = []
+    for place in range(len(unit[0])):
+        to_positive, *to_negatives = [np.exp(scale * unit[0][place] @ column[place]) for column in unit[1:]]
+        losses.append(-np.log(to_positive / (to_positive + sum(to_negatives))))
+    return np.mean(losses)
+
+
+def loss_of(name, base, embeddings):
+    loss = losses.LOSSES[name].make(base, 1)
+    return float(loss.compute_loss_from_embeddings(embeddings, torch.empty(0)))
+
+
+def test_the_explicit_loss_is_equation_1(base):
+    embeddings = random_embeddings()
+    assert loss_of("explicit", base, embeddings) == pytest.approx(by_hand(embeddings), rel=1e-5)
+    features = [base.preprocess([f"{text} {column}" for text in TEXTS]) for column in "abc"]
+    encoded = [torch.tensor(base.encode([f"{text} {column}" for text in TEXTS])) for column in "abc"]
+    with torch.no_grad():
+        whole = losses.LOSSES["explicit"].make(base, 1)(features, torch.empty(0))
+    assert float(whole) == pytest.approx(by_hand(encoded), rel=1e-4)
+
+
+@pytest.mark.parametrize(("name", "alone"), [("explicit", True), ("in-batch", False)])
+def test_only_the_in_batch_loss_of_an_example_depends_on_the_others(name, alone, base):
+    embeddings = random_embeddings()
+    each = [loss_of(name, base, [column[place : place + 1] for column in embeddings]) for place in range(3)]
+    assert np.isclose(loss_of(name, base, embeddings), np.mean(each), rtol=1e-4) == alone
+
+
+def test_hardness_weighs_near_negatives_more(base):
+    anchor, positive, far, _ = random_embeddings()
+    near = anchor + 0.3 * far
+    plain, weighted = (
+        loss_of(name, base, [anchor, positive, near]) for name in ("in-batch", "in-batch, hardness-weighted")
+    )
+    assert weighted > plain + 1
+
+
+def symmetric_by_hand(embeddings, positives, weight, scale=20):
+    """A text at a time: its own side of its own anchor answers, all else is wrong."""
+    columns, rows = len(embeddings), len(embeddings[0])
+    texts = {(column, row): embeddings[column][row].numpy() for column in range(columns) for row in range(rows)}
+    texts = {key: vector / np.linalg.norm(vector) for key, vector in texts.items()}
+    total = weighed = 0.0
+    for (column, row), asked in texts.items():
+        own = [key for key in texts if key[1] == row and (key[0] > positives) == (column > positives)]
+        answers = [key for key in own if key != (column, row)]
+        if answers:
+            wrong = sum(np.exp(scale * asked @ texts[key]) for key in texts if key not in own)
+            right = np.array([np.exp(scale * asked @ texts[key]) for key in answers])
+            its = weight if column > positives else 1
+            total, weighed = total - its * np.log(right / (right + wrong)).mean(), weighed + its
+    return total / weighed
+
+
+@pytest.mark.parametrize(("columns", "positives"), [(7, 2), (6, 1), (3, 1), (4, 2)])
+def test_the_symmetric_loss_makes_every_text_a_query(columns, positives, base):
+    embeddings = random_embeddings(columns=columns)
+    loss = losses.SymmetricSupConLoss(base, positives, negated_weight=0.7)
+    expected = symmetric_by_hand(embeddings, positives, 0.7)
+    assert float(loss.compute_loss_from_embeddings(embeddings, torch.empty(0))) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_symmetric_loss_draws_negations_together_where_eq_1_does_not_look(base):
+    anchor, hedge, negation, far = random_embeddings(1)
+    apart, together = [anchor, hedge, negation, far], [anchor, hedge, negation, negation + 0.1 * far]
+
+    def loss_of_negations(embeddings):
+        loss = losses.SymmetricSupConLoss(base, 1, negated_weight=1e6)
+        return float(loss.compute_loss_from_embeddings(embeddings, torch.empty(0)))
+
+    assert loss_of_negations(together) < loss_of_negations(apart)
+    one_more = [column.clone().requires_grad_() for column in together]
+    losses.SymmetricSupConLoss(base, 1).compute_loss_from_embeddings(one_more, torch.empty(0)).backward()
+    assert all(torch.isfinite(column.grad).all() for column in one_more), "what is masked out leaves no nan behind"
+
+
+def test_the_loss_of_a_name_knows_how_many_positives_there_are(base):
+    loss = losses.LOSSES["symmetric-supcon"].make(base, 2)
+    assert isinstance(loss, losses.SymmetricSupConLoss)
+    assert loss.positives == 2
+    assert loss.get_config_dict() == {"scale": 20.0, "negated_weight": losses.NEGATED_WEIGHT}
+
+
+def test_scored_pairs_are_trained_by_cosent(base):
+    first, second = random_embeddings(4, 2)
+    truth = torch.tensor([0.9, 0.1, 0.5, 0.5])
+    near = torch.cosine_similarity(first, second)
+    wrong = [
+        torch.exp(20 * (near[low] - near[high])) for high in range(4) for low in range(4) if truth[high] > truth[low]
+    ]
+    loss = losses.LOSSES["cosent"].make(base, 1).compute_loss_from_embeddings([first, second], truth)
+    assert len(wrong) == 5
+    assert float(loss) == pytest.approx(float(torch.log(1 + sum(wrong))), rel=1e-5)
+
+
+def test_every_loss_trains_a_known_architecture_on_a_known_layout():
+    for loss in losses.LOSSES.values():
+        assert loss.architecture in trainer.ARCHITECTURES
+        assert loss.layout in batches.LAYOUTS

@@ -1,0 +1,127 @@
+"""Whole trainings: what is kept, that it is found again, and when it is not."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from support.encoders import toy_examples
+
+from nblib import corpora
+from nblib.benchmarks.base import DevSet
+from nblib.benchmarks.stsb import STSB
+from nblib.models import encoders
+from nblib.models.systems import BiEncoder
+from nblib.training import checkpoints, dev_scores, trainer, tuning
+from nblib.training.interpolation import training_data
+
+
+@pytest.fixture
+def evaluator(tiny_encoder, monkeypatch):
+    """Makes an evaluator over a few dev items of the miniatures."""
+    monkeypatch.setattr(STSB, "dev_sets", (DevSet("stsb_mini", "dev", ("mini",), 20),))
+    anchors = corpora.load("hedgetriple").head(3)
+    return lambda: dev_scores.DevEvaluator(BiEncoder(tiny_encoder), anchors, [], "mini")
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """The trainings that are run, one entry each."""
+    done, train = [], trainer.train
+    monkeypatch.setattr(trainer, "train", lambda *args, **kw: (done.append(args[1]), train(*args, **kw))[1])
+    return done
+
+
+def tune(settings, folder, **more):
+    return tuning.tune("bi-encoder", settings, toy_examples(), folder / "hedge", folder / "scratch", **more)
+
+
+def files(folder):
+    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, evaluator, trainings, tmp_path):
+    settings = replace(toy, method="lora", epochs=2)
+    options = {"alphas": [0.5, 1.0], "sts_budget": 0.0, "interpolations": [0.25], "training_data": "both"}
+    first = tune(settings, tmp_path, evaluator=evaluator(), **options)
+    left = files(tmp_path)
+    again = tune(settings, tmp_path, evaluator=evaluator(), **options)
+    assert (first.found, again.found, len(trainings)) == (False, True, 1)
+    assert files(tmp_path) == left, "nothing is written anew"
+    for table in ("history", "epochs", "alphas"):
+        pd.testing.assert_frame_equal(getattr(first, table), getattr(again, table), check_exact=True)
+    assert again.epochs.epoch.unique().tolist() == [0, 1, 2]
+    assert again.alphas.alpha.unique().tolist() == [0.0, 0.5, 1.0]
+    assert again.history.step.iloc[-1] == 8
+    assert list(again.compared().columns) == ["set", "kind", "n", "base", "tuned", "difference"]
+    assert (again.alpha, again.seconds) == (first.alpha, first.seconds)
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"hedge", "hedge-a025", "hedge-lora"}
+    assert training_data(tmp_path / "hedge") == "both"
+    about = json.loads((tmp_path / "hedge.json").read_text())
+    assert (about["alpha"], about["architecture"], about["method"]) == (first.alpha, "bi-encoder", "lora")
+
+
+def test_the_kept_encoder_is_the_blend_and_loads_as_any_other(toy, evaluator, tiny_encoder, tmp_path):
+    whole = tune(toy, tmp_path / "whole")
+    half = tune(toy, tmp_path / "half", evaluator=evaluator(), alphas=[0.5], every_epoch=False)
+    assert (whole.alpha, half.alpha) == (1.0, 0.5)
+    assert whole.alphas.empty and whole.epochs.empty
+    weights = [SentenceTransformer(str(tuned.folder)).state_dict() for tuned in (whole, half)]
+    for key, value in tiny_encoder.model.state_dict().items():
+        if value.is_floating_point():
+            torch.testing.assert_close(weights[1][key], torch.lerp(value, weights[0][key], 0.5))
+
+
+@pytest.mark.parametrize("what", ["settings", "texts", "base", "code version", "alphas", "again", "part", "lora"])
+def test_what_differs_is_trained_anew(what, toy, evaluator, trainings, tmp_path, monkeypatch):
+    settings, more = replace(toy, method="lora", epochs=1), {"alphas": [1.0], "interpolations": [0.5]}
+    tune(settings, tmp_path, evaluator=evaluator(), **more)
+    if what == "settings":
+        settings = replace(settings, seed=1)
+    elif what == "texts":
+        monkeypatch.setattr(trainer, "texts_sha256", lambda data: "others")
+    elif what == "base":
+        monkeypatch.setattr(encoders, "fingerprint", lambda model: "another")
+    elif what == "code version":
+        monkeypatch.setattr(trainer, "CODE_VERSION", trainer.CODE_VERSION + 1)
+    elif what == "alphas":
+        more["alphas"] = [0.75]
+    elif what == "again":
+        more["again"] = True
+    else:
+        (tmp_path / f"hedge-{'a050' if what == 'part' else 'lora'}.json").unlink()
+    found = tune(settings, tmp_path, evaluator=evaluator(), **more).found
+    assert not found and len(trainings) == 2
+
+
+class Killed(BaseException):
+    """What ends a training at once."""
+
+
+def test_a_resumed_training_has_the_dev_scores_of_all_its_epochs(toy, evaluator, tmp_path, monkeypatch):
+    whole = tune(toy, tmp_path / "whole", evaluator=evaluator())
+    train = trainer.train
+
+    def killed(*args, evaluate, **kw):
+        def last(model, epoch):
+            evaluate(model, epoch)
+            if epoch == 2:
+                raise Killed
+
+        return train(*args, evaluate=last, checkpoint_steps=3, **kw)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "train", killed)
+        with pytest.raises(Killed):
+            tune(toy, tmp_path / "killed", evaluator=evaluator())
+    assert checkpoints.last_checkpoint(tmp_path / "killed" / "scratch")
+    resumed = tune(toy, tmp_path / "killed", evaluator=evaluator())
+    assert not (tmp_path / "killed" / "scratch").exists()
+    by_epoch = [tuned.epochs.sort_values(["epoch", "set"], ignore_index=True) for tuned in (whole, resumed)]
+    pd.testing.assert_frame_equal(*by_epoch)
+    pd.testing.assert_frame_equal(whole.history, resumed.history)
+    vectors = [SentenceTransformer(str(tuned.folder)).encode(["a dog"]) for tuned in (whole, resumed)]
+    np.testing.assert_array_equal(*vectors)

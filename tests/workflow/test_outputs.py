@@ -1,0 +1,80 @@
+"""What notebooks leave: declared once, as their cells have it."""
+
+import ast
+import os
+import time
+
+import nbformat
+import pytest
+
+from nblib import paths
+from nblib.workflow import outputs
+
+NOTEBOOKS = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
+
+
+@pytest.fixture(params=NOTEBOOKS)
+def source(request):
+    """A notebook's name and its code."""
+    cells = nbformat.read(paths.NOTEBOOKS / f"{request.param}.ipynb", as_version=4).cells
+    return request.param, "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+
+
+def test_every_notebook_is_declared_and_no_other():
+    assert sorted(outputs.OUTPUTS) == NOTEBOOKS
+
+
+def test_its_cells_save_the_figures_and_tables_that_are_declared(source):
+    name, code = source
+    declared = outputs.OUTPUTS[name]
+    saved = {
+        f"{node.func.attr[:3]}_{node.args[1].value}"
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("outputs.figure", "outputs.table")
+    }
+    assert saved == {*declared.shown, *declared.sometimes.split()}
+    assert ("outputs.record(" in code) == declared.results
+    assert set(declared.only_with) <= set(declared.shown)
+
+
+def test_the_files_of_a_notebook_executed_for_a_model_end_in_its_name():
+    files = outputs.files("11_llm_benchmarks", "runs/x", "{llm}", {"data": "mini"})
+    assert files[:2] == ["runs/x/results/11_{llm}.csv", "runs/x/results/11_{llm}.csv.json"]
+    assert "runs/x/figures/11_llm_benchmarks/fig_negation_{llm}.svg" in files
+    assert "runs/x/scores/{llm}/gsm8k_mini_test.parquet" in files
+    files = outputs.files("11_llm_benchmarks", "runs/x", "a", {"data": "official"})
+    assert "runs/x/scores/a/gsm8k_test.parquet" in files
+
+
+@pytest.mark.parametrize(("families", "drawn"), [(["family-nli-s0"], True), ([], False)])
+def test_a_figure_of_what_was_not_asked_for_is_not_expected(families, drawn):
+    files = outputs.files("10_semantoneg_families", "r", parameters={"families_trained": families})
+    assert ("r/figures/10_semantoneg_families/fig_claim.svg" in files) == drawn
+    assert "r/results/10_semantoneg_families.csv" in files
+
+
+def leave(run, files):
+    for file in files:
+        path = run / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def test_missing_is_what_an_execution_did_not_leave(tmp_path):
+    given = {"run_dir": str(tmp_path)}
+    wanted = outputs.files("01_diagnosis", str(tmp_path))
+    assert outputs.missing("01_diagnosis", given, time.time()) == wanted
+    leave(tmp_path, wanted[1:])
+    assert outputs.missing("01_diagnosis", given, time.time()) == wanted[:1]
+    assert outputs.missing("my_own_notebook", given, time.time()) == []
+
+
+def test_what_it_was_executed_for_is_read_from_the_results_it_wrote(tmp_path):
+    given, since = {"run_dir": str(tmp_path)}, time.time()
+    assert outputs.missing("06_negation_adapter", given, since) == [f"{tmp_path}/results/06_….csv"]
+    leave(tmp_path, outputs.files("06_negation_adapter", str(tmp_path), "new"))
+    leave(tmp_path, ["results/06_old.csv"])
+    os.utime(tmp_path / "results/06_old.csv", (since - 60, since - 60))
+    assert outputs.missing("06_negation_adapter", given, since) == []
+    (tmp_path / "adapters/new.safetensors").unlink()
+    assert outputs.missing("06_negation_adapter", given, since) == [f"{tmp_path}/adapters/new.safetensors"]

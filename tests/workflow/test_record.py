@@ -1,0 +1,168 @@
+"""Recording: whatever is recorded is equal to the run, and what differs is said."""
+
+import json
+import re
+from html import unescape
+
+import pytest
+
+from nblib import corpora, paths, results
+from nblib.analysis import contamination
+from nblib.workflow import archive, cli, record
+from nblib.workflow.record import RecordError
+
+
+def result(ours):
+    return results.row("cao", "Table 2", "all-mpnet-base-v2", "SemAntoNeg", "accuracy", ours, n=9, scale="toy",
+                       data="semantoneg", official=False)  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with a finished run, and a function that sets the run's score."""
+    monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
+    monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
+    made, kept = tmp_path / "runs/toy/figures", tmp_path / "figures/toy"
+    for folder, files in {
+        made: {"scoreboard.csv": "s", "same.csv": "1", "changed.csv": "new", "sub/fig.svg": "<svg/>"},
+        kept: {"same.csv": "1", "changed.csv": "old", "gone.csv": "x"},
+    }.items():
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+
+    def finish(ours):
+        table = results.save([result(ours)], "runs/toy/results/06.csv")
+        results.scoreboard(table, "toy").to_csv(made / "scoreboard.csv", index=False)
+
+    return finish
+
+
+def tree(folder):
+    return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
+
+
+FOUND = {"new": ["scoreboard.csv", "sub/fig.svg"], "changed": ["changed.csv"], "gone": ["gone.csv"]}
+
+
+def test_differences_are_new_changed_and_gone(project, tmp_path):
+    made = record.files(tmp_path / "runs/toy/figures")
+    assert record.differences(made, record.files(tmp_path / "figures/toy")) == FOUND
+    assert record.differences(made, record.files(tmp_path / "absent"))["new"] == sorted(made)
+
+
+def test_files_of_the_same_size_and_time_are_compared_by_content(tmp_path):
+    import os
+
+    for name, text in {"a": "1", "b": "2"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.csv").write_text(text)
+        os.utime(tmp_path / name / "x.csv", (1, 1))
+    assert record.differences(record.files(tmp_path / "a"), record.files(tmp_path / "b"))["changed"] == ["x.csv"]
+
+
+def test_a_recorded_run_is_equal_to_the_figures_of_record(project, tmp_path):
+    project(31.92)
+    (tmp_path / "runs/toy/figures/fig.png").touch()  # of an older version: git keeps CSV and SVG alone
+    assert record.record("toy") == FOUND | {"scores": []}
+    (tmp_path / "runs/toy/figures/fig.png").unlink()
+    assert tree(tmp_path / "figures/toy") == tree(tmp_path / "runs/toy/figures")
+    assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": []}
+
+
+@pytest.fixture
+def reported(project, tmp_path, monkeypatch):
+    """A scale whose report is recorded, and a function that sets what the report says."""
+    monkeypatch.setattr(record, "WITH_REPORT", {"toy"})
+    project(31.9)
+    for name in archive.COMPARING:
+        executed = tmp_path / f"runs/toy/notebooks/{name}.ipynb"
+        executed.parent.mkdir(exist_ok=True)
+        executed.write_text(json.dumps({"metadata": {"papermill": {"parameters": {}}}}))
+
+    def report_says(text):
+        index = tmp_path / "runs/toy/report/index.html"
+
+        def build(scale):
+            index.parent.mkdir(exist_ok=True)
+            index.write_text(text)
+            return index
+
+        monkeypatch.setattr(record.report, "build", build)
+
+    return report_says
+
+
+def test_the_report_is_made_anew_and_recorded_below_the_figures(reported, tmp_path):
+    reported("one")
+    assert {"report/index.html", "predictions.tar.xz"} <= set(record.record("toy")["new"])
+    assert (tmp_path / "figures/toy/report/index.html").read_text() == "one"
+    reported("two")
+    assert record.record("toy")["changed"] == ["report/index.html"]
+    assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": []}
+
+
+def test_a_report_too_large_to_commit_is_refused_and_nothing_is_copied(reported, tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "MOST_BYTES", 3)
+    reported("four")
+    before = tree(tmp_path / "figures")
+    with pytest.raises(RecordError, match="4 bytes, more than the 3"):
+        record.record("toy")
+    assert tree(tmp_path / "figures") == before
+
+
+def test_of_other_scales_no_report_is_recorded(project, tmp_path):
+    project(31.9)
+    record.record("toy")
+    assert not (tmp_path / "figures/toy/report").exists()
+
+
+def test_a_score_that_moved_is_shown(project):
+    project(31.92)
+    record.record("toy")
+    project(31.94)
+    found = record.record("toy")
+    assert found["changed"] == ["scoreboard.csv"]
+    (line,) = found["scores"]
+    assert "all-mpnet-base-v2" in line
+    assert line.endswith("31.92 → 31.94")
+
+
+def test_a_moved_score_without_a_benchmark_is_shown_too(tmp_path):
+    for folder, ours in {"old": 1.0, "new": 2.0}.items():
+        (tmp_path / folder).mkdir()
+        row = result(ours) | {"benchmark": ""}
+        results.save([row], tmp_path / folder / "scoreboard.csv")
+    assert len(record.changed_scores(tmp_path / "new", tmp_path / "old")) == 1
+
+
+def test_an_unfinished_run_or_unknown_scale_is_refused(project, tmp_path):
+    with pytest.raises(RecordError, match=r"No finished run in .*runs/nowhere"):
+        record.record("nowhere")
+
+
+def test_the_command_lists_what_changed(project, capsys):
+    project(31.92)
+    cli.main(["record", "toy"])
+    lines = capsys.readouterr().out.splitlines()
+    assert {"new: scoreboard.csv", "changed: changed.csv", "gone: gone.csv"} <= set(lines)
+    assert lines[-1] == "figures/toy is now equal to runs/toy/figures."
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Every page of the report of record as its runs of eight words, those of Cao's printed example (an STSB pair) aside."""
+    printed = contamination.ngrams(contamination.words("Polar bear study may boost fight against obesity"), 8)
+    found = sorted((paths.FIGURES / "official" / "report").glob("*.html"))
+    assert len(found) > 10
+    texts = {page.name: unescape(re.sub("<[^>]+>", " ", page.read_text(encoding="utf-8"))) for page in found}
+    return {name: contamination.ngrams(contamination.words(text), 8) - printed for name, text in texts.items()}
+
+
+@pytest.mark.official
+@pytest.mark.parametrize("benchmark", [name for name, entry in corpora.entries().items() if entry.official])
+def test_the_report_of_record_quotes_no_official_text(pages, benchmark):
+    texts = contamination.fields(benchmark).text.map(contamination.words)
+    quoted = {run for text in texts for run in contamination.ngrams(text, 8)}
+    quoted = {run for run in quoted if re.search("[a-z]", str(run))}  # numbers alone are nobody's
+    assert {name: runs & quoted for name, runs in pages.items() if runs & quoted} == {}

@@ -1,0 +1,175 @@
+"""Headless execution: strict about what goes in, and a failing cell fails the run with the copy kept."""
+
+import json
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from nblib import paths
+from nblib.workflow import cli, outputs, run_notebook
+from nblib.workflow.run_notebook import ExecutionError
+
+PARAMETERS = 'count: int = 2  # how many\nshare: float = 0.5\nname: str = "x"\nfail: bool = False\nsizes: list = [1]\n'
+BODY = 'import os\nif fail: raise ValueError("no <luck> today")\nprint("ran in", os.getcwd(), count * 2, share)'
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """A tiny notebook with a parameters cell, which fails if it is told to."""
+    cells = [
+        new_markdown_cell("# Toy"),
+        new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}),
+        new_code_cell(BODY),
+        new_code_cell('print("after")'),
+    ]
+    kernel = {"name": "somebody", "display_name": "somebody's own", "language": "python"}
+    file = tmp_path / "toy.ipynb"
+    nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": kernel}), file)
+    return file
+
+
+def run_command(*arguments, cwd):
+    command = [sys.executable, "-m", "nblib.workflow.cli", "run", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def text_of(executed):
+    outputs = [output for cell in nbformat.read(executed, 4).cells for output in cell.get("outputs", [])]
+    return "".join(output.get("text", "") for output in outputs)
+
+
+def test_a_notebook_runs_with_its_parameters_from_any_working_directory(notebook, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    output = tmp_path / "run" / "out.ipynb"
+    done = run_command(notebook, output, "-y", "{count: 3, share: 1}", "-p", "count", 4, cwd=elsewhere)
+    assert done.returncode == 0, done.stderr
+    assert text_of(output) == f"ran in {paths.PROJECT_ROOT} 8 1\nafter\n"
+    assert list(elsewhere.iterdir()) == []
+    assert text_of(notebook) == "", "the source stays as it was"
+
+
+def test_a_failing_cell_leaves_the_executed_copy_and_a_non_zero_exit_with_the_message(notebook, tmp_path):
+    output = tmp_path / "run" / "out.ipynb"
+    done = run_command(notebook, output, "-p", "fail", "true", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "error: toy, cell [" in done.stderr
+    assert "ValueError: no <luck> today" in done.stderr
+    assert str(output) in done.stderr
+    assert "\x1b[" not in done.stderr.split("Traceback")[-1]
+    assert done.stderr.rstrip().splitlines()[-1].startswith("error: toy, cell [")
+    errors = [o for cell in nbformat.read(output, 4).cells for o in cell.get("outputs", []) if o.output_type == "error"]
+    assert [error.evalue for error in errors] == ["no <luck> today"]
+    assert "after" not in text_of(output)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"cuont": 1}, "toy has no parameter 'cuont'. It has: count, share, name, fail, sizes"),
+        ({"count": "1"}, "parameter count is a int .default 2., not '1'"),
+        ({"count": 1.5}, "count is a int"),
+        ({"count": True}, "count is a int"),
+        ({"share": True}, "share is a float"),
+        ({"name": 5}, "name is a str"),
+        ({"fail": 0}, "fail is a bool"),
+        ({"sizes": "[1]"}, "sizes is a list"),
+        ({"count": None}, "count is a int"),
+    ],
+)
+def test_an_unknown_parameter_or_one_of_another_type_is_refused_before_anything_runs(
+    notebook, tmp_path, given, message
+):
+    with pytest.raises(ExecutionError, match=message):
+        run_notebook.execute(str(notebook), tmp_path / "run" / "out.ipynb", given)
+    assert not (tmp_path / "run").exists()
+
+
+def test_parameters_that_fit_are_accepted(notebook):
+    given = {"count": 3, "share": 1, "name": "y", "fail": True, "sizes": [2, 3]}
+    assert run_notebook.check_parameters(notebook, given) == given
+    assert run_notebook.check_parameters(notebook, {"count": 3})["share"] == 0.5
+
+
+def test_a_command_lines_parameters_are_yaml_and_single_ones_win():
+    read = run_notebook.read_parameters("{a: 1, b: [x, 2]}", [["a", "2"], ["c=true"], ["d", "x=y"]])
+    assert read == {"a": 2, "b": ["x", 2], "c": True, "d": "x=y"}
+    assert run_notebook.read_parameters("", []) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("2e-05", 2e-5), ("1E3", 1000.0), ("-2.5e+1", -25.0), ("e5", "e5"), ("2e-x", "2e-x")]
+)
+def test_a_number_with_an_exponent_is_a_number_as_in_json(text, value):
+    assert run_notebook.read_parameters(f"{{rate: {text}}}", [["own", text]]) == {"rate": value, "own": value}
+
+
+def test_what_the_workflow_writes_is_read_back():
+    parameters = {"rate": 4e-05, "tiny": 1e-12, "count": 3, "names": ["x", "1e5x"], "on": True}
+    assert run_notebook.read_parameters(json.dumps(parameters), []) == parameters
+
+
+@pytest.mark.parametrize(
+    ("mapping", "pairs"), [("{a: [", []), ("just text", []), ("[1, 2]", []), ("{}", [["a", "{b: ["]])]
+)
+def test_parameters_that_are_no_yaml_mapping_are_refused(mapping, pairs):
+    with pytest.raises(ExecutionError, match=r"A parameter is not YAML|-y needs a mapping"):
+        run_notebook.read_parameters(mapping, pairs)
+
+
+@pytest.mark.parametrize("pair", [["seed"], ["seed", "1", "2"]])
+def test_a_parameter_without_one_value_is_refused(pair):
+    with pytest.raises(ExecutionError, match="-p takes a name and a value, as in -p seed 1 or -p seed=1"):
+        run_notebook.read_parameters("{}", [pair])
+
+
+@pytest.mark.parametrize("name", ["99", "0", "nothing.ipynb", ""])
+def test_an_unknown_notebook_lists_the_known_ones(name, tmp_path):
+    with pytest.raises(ExecutionError, match=r"names \d+ notebooks. There are: 01_diagnosis, "):
+        run_notebook.execute(name, tmp_path / "out.ipynb", {})
+
+
+@pytest.mark.parametrize("name", ["06", "06_negation_adapter", "06_negation_adapter.ipynb"])
+def test_a_notebook_is_found_by_number_and_name(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_notebook.find_notebook(name) == paths.NOTEBOOKS / "06_negation_adapter.ipynb"
+
+
+@pytest.mark.parametrize(
+    "output", ["notebooks/06_negation_adapter.ipynb", "notebooks/new.ipynb", "notebooks/x/y.ipynb"]
+)
+def test_an_output_among_the_sources_is_refused(notebook, output):
+    with pytest.raises(ExecutionError, match="would overwrite a source"):
+        run_notebook.execute(str(notebook), output, {})
+    assert not (paths.NOTEBOOKS / "new.ipynb").exists()
+
+
+def test_a_notebook_is_not_executed_over_itself(notebook):
+    before = notebook.read_bytes()
+    with pytest.raises(ExecutionError, match="would overwrite a source"):
+        run_notebook.execute(str(notebook), notebook, {})
+    assert notebook.read_bytes() == before
+
+
+def test_an_unwritable_output_ends_with_a_message_that_names_it(notebook, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["run", str(notebook), str(tmp_path / "file" / "run" / "out.ipynb")])
+    assert f"error: Can't write to {tmp_path}/file/run" in capsys.readouterr().err
+
+
+def test_an_output_that_is_declared_and_missing_fails_the_run_by_name(notebook, tmp_path, monkeypatch):
+    declared = outputs.Declared("drawn", results=False)
+    monkeypatch.setitem(outputs.OUTPUTS, "toy", declared)
+    nb = nbformat.read(notebook, 4)
+    nb.cells[1].source += f'run_dir: str = "{tmp_path}/run"\n'
+    nb.cells[2].source += (
+        "\nfrom pathlib import Path\nfolder = Path(run_dir) / 'figures/toy'\nfolder.mkdir(parents=True)"
+        "\n(folder / 'fig_drawn.svg').touch()"
+    )
+    nbformat.write(nb, notebook)
+    with pytest.raises(ExecutionError, match=r"toy ran to its end and left no .*/figures/toy/fig_drawn\.csv\."):
+        run_notebook.execute(str(notebook), tmp_path / "out.ipynb", {})

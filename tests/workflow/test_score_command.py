@@ -1,0 +1,42 @@
+"""`nblib score`: what it leaves of a system."""
+
+import argparse
+import json
+
+import pytest
+
+from nblib import results
+from nblib.benchmarks import catalogue, scoring
+from nblib.models.registry import ModelError
+from nblib.workflow.commands import score
+
+
+def command(*given):
+    parser = argparse.ArgumentParser()
+    score.add_arguments(parser)
+    score.run(parser.parse_args([str(word) for word in given]))
+
+
+def test_the_command_leaves_predictions_results_and_what_it_took(tmp_path):
+    command("TF-IDF", "Random", "--scale", "toy", "--run-dir", tmp_path)
+    for name in ("TF-IDF", "Random"):
+        assert len(scoring.load_predictions(tmp_path, name, "nevir_mini")) == 100
+    table = results.load(tmp_path)
+    assert set(table.scale) == {"toy"} and set(table.system) == {"TF-IDF", "Random"}
+    assert set(table[table.benchmark == "NevIR"].paper) == {"weller"}
+    about = json.loads((tmp_path / "results" / "07_TF-IDF.csv.json").read_text())
+    assert (about["system"], about["pairs"] > 400, about["seconds"] > 0) == ("TF-IDF", True, True)
+
+
+def test_an_encoder_is_scored_by_the_same_command_and_only_on_what_is_asked(tmp_path, tiny_encoder_folder):
+    command(tiny_encoder_folder, "--benchmarks", "stsb", "excluir", "--run-dir", tmp_path)
+    assert set(results.load(tmp_path).benchmark) == {"STSB", "ExcluIR"}
+    with pytest.raises(scoring.ScoreError, match=r"TF-IDF .* can't do stsb_mini"):
+        command("TF-IDF", "--benchmarks", "stsb", "--run-dir", tmp_path)
+
+
+def test_what_is_unknown_is_named(tmp_path):
+    with pytest.raises(ModelError, match="TF-IFD"):
+        command("TF-IFD", "--run-dir", tmp_path)
+    with pytest.raises(catalogue.BenchmarkError, match="No benchmark called nevr"):
+        command("TF-IDF", "--benchmarks", "nevr", "--run-dir", tmp_path)
