@@ -39,7 +39,7 @@ COMMANDED = sweeps.by_command(config)  # what `nblib train` trains: name → wha
 FAMILIES = [name for name, settings in COMMANDED.items() if settings["architecture"] == "bi-encoder"]  # Vahtola's
 CURVES = [name for name, settings in COMMANDED.items() if settings.get("curve", "none") != "none"]
 RANKERS = {name.replace(":", "-"): name for name in config["09"]["rankers"]}  # as files are named → as `nblib score` takes it
-LORAS = sweeps.section(config, "05", "loras")  # notebook 05 runs once for each: name → its parameters, and `stands_for`
+LORAS = sweeps.section(config, "05", "loras")  # notebook 05 runs once for each: name → its parameters
 LLMS = sweeps.section(config, "11", "models")  # notebook 11 runs once for each, and for each LoRA: name → its parameters
 EXAMINED = next(iter(LORAS), None)  # the LoRA whose GSM8K errors notebook 12 looks at: the first
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
@@ -219,7 +219,7 @@ rule llm_lora:
         "data/published/truong.csv",
     params:
         json=lambda wildcards: parameters(
-            {key: value for key, value in LORAS[wildcards.lora].items() if key != "stands_for"},
+            LORAS[wildcards.lora],
             name=wildcards.lora,
             anchors=f"{RUN}/triples/anchors.parquet",
         ),
@@ -303,7 +303,6 @@ rule tuned_benchmarks:
             run_dir=wildcards.folder,
             system=f"{wildcards.folder}/encoders/{wildcards.tuned}",
             data=sweeps.data(config, TUNED[wildcards.tuned]),
-            stands_for=TRAININGS[TUNED[wildcards.tuned]].get("stands_for", "none"),
             interventions=own_adapter(wildcards.tuned),
         ),
         entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.tuned]))),
@@ -504,8 +503,8 @@ def asked(llm):
     """Notebook 11's own parameters for a language model, or for a LoRA on one."""
     if llm in LLMS:
         return {"base": llm, **LLMS[llm]}
-    base, stands_for = LORAS[llm]["base"], LORAS[llm].get("stands_for", "none")
-    return {"base": base, "adapter": f"{RUN}/llms/{llm}", "compare": [base], "stands_for": stands_for}
+    base = LORAS[llm]["base"]
+    return {"base": base, "adapter": f"{RUN}/llms/{llm}", "compare": [base]}
 
 
 rule llm_benchmarks:
@@ -547,7 +546,6 @@ rule gsm8k_errors:
             {},
             base_predictions=gsm8k_predictions(LORAS[EXAMINED]["base"]),
             tuned_predictions=gsm8k_predictions(EXAMINED),
-            stands_for=LORAS[EXAMINED].get("stands_for", "none"),
             examples=config["11"]["common"].get("examples", 3),
         ),
     output:
@@ -561,8 +559,7 @@ rule gsm8k_errors:
 rule results:
     input:
         notebook("13_results"),
-        "data/published/exhibits.csv",
-        expand("data/published/{paper}.csv", paper=["truong", "cao", "vahtola", "weller"]),
+        sorted(str(file) for file in Path("data/published").iterdir()),
         rules.diagnosis.output,
         rules.synthesis.output,
         rules.triples.output,

@@ -51,8 +51,14 @@ def share_interval(correct: Sequence[bool], clusters: Sequence | None = None) ->
     low, high = cluster_bootstrap(correct, clusters)
     if low == high and low in (0, 1):
         n = len(correct) if clusters is None else pd.Series(clusters).nunique()
-        low, high = binomtest(round(low * n), n).proportion_ci(method="wilson")
+        low, high = (bound / 100 for bound in wilson(100 * low, n))
     return float(low), float(high)
+
+
+def wilson(percent: float, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of n independent items, in percent: also where none or all are right."""
+    low, high = binomtest(round(percent * n / 100), n).proportion_ci(method="wilson")
+    return 100 * low, 100 * high
 
 
 def paired_bootstrap(

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from tqdm.auto import tqdm
 
-from nblib import paths, results, stats
+from nblib import corpora, paths, results, stats
 from nblib.analysis import diagnosis
 from nblib.models import embeddings
 from nblib.models.encoders import Encoder
@@ -27,6 +27,7 @@ from nblib.models.negation_adapter import (
 )
 
 TEST_SHARE = 2152 / 3152  # §5.3: 1000 items to learn from, 2152 to test on
+TWO_SIDED = 1.96  # standard deviations either side hold 95 % of samples
 BY_ROW, BY_SET = "by row (the paper's)", "by sentence set"
 CONSTRAINED = "correlation-constrained"  # a loses at most a point of correlation (see `NegationAdapter`)
 COSINE = "weighted cosine"  # with equal weights, the plain cosine
@@ -265,6 +266,19 @@ def smallest_p(scores: pd.DataFrame) -> float:
     return min(1.0, 2.0 ** (1 - len(scores)) * systems * (systems - 1) / 2)
 
 
+def not_told_apart(ranks: pd.DataFrame, alpha: float) -> str:
+    """The outcome of `draw_ranks` in words: the order of the methods, and which of them are not told apart at this level."""
+    ordered = ranks.sort_values("rank")
+    pairs = [
+        f"{first} and {second}"
+        for place, first in enumerate(ordered.system)
+        for second in ordered.system[place + 1 :]
+        if ranks.set_index("system").loc[first, f"p against {second}"] >= alpha
+    ]
+    order = ", ".join(f"{row.system} ({row.rank:.1f})" for row in ordered[["system", "rank"]].itertuples(index=False))
+    return f"mean ranks {order}; not told apart at α = {alpha:g}: {'; '.join(pairs) or 'none'}"
+
+
 def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
     """Draw Figure 3, the critical-difference diagram of systems (Wilcoxon–Holm).
 
@@ -288,52 +302,45 @@ def result_rows(
     table1: pd.DataFrame,
     table2: pd.DataFrame,
     table3: pd.DataFrame,
-    ranks: pd.DataFrame | None,
-    exhibit: str,
-    interval: tuple[float, float],
     sts: str,
     benchmark: str,
     **about: object,
 ) -> list[dict]:
-    """The notebook's tables as rows of the results schema: one row per printed cell and weighting, which `model` names.
+    """The notebook's tables as measurements. A variant of the method is a system of its own: the encoder with an adapter of a
+    weighting, whose `a` was chosen by a rule or whose weights were learnt on K samples. The encoder itself on all of SemAntoNeg
+    is notebook 07's to measure. Over samples and splits the interval holds 95 % of them, as it should the paper's one.
 
     Args:
-        interval: 95 % of the unweighted accuracy on all items (percent).
         sts, benchmark: the corpora's names.
-        about: scale, official and stand_in of every row (see `results.row`).
+        about: scale, trained_on and fingerprint of every row (see `results.row`).
     """
     rows = []
+    labels = [corpora.describe(name).label for name in (sts, benchmark)]
     for item in table1.itertuples():
         data = f"{sts} dev+test, {item.negations} negations"
-        weighted = "" if item.weighting == "none" else "_w_sts"
         for metric, value, n in [("accuracy", item.accuracy, item.n), ("pearson", item.pearson, item.n_pairs)]:
-            where = ("cao", "Table 1", encoder, "STSB", f"{metric}{weighted}")
-            rows.append(results.row(*where, value, n=n, data=data, model=_variant(encoder, item), **about))
+            rows.append(results.row(_variant(encoder, item), labels[0], metric, value, n=n, data=data, **about))
     for item in table2.itertuples():
-        plain = item.weighting == "none"
-        where = ("cao", "Table 2", encoder, "SemAntoNeg", "accuracy" if plain else "accuracy_w_sts")
-        own = {"model": _variant(encoder, item), **about}
-        measured = {"n": item.n, "data": benchmark, "interval": interval if plain else (np.nan, np.nan)}
-        rows.append(results.row(*where, item.accuracy, **measured, **own))
-        spread = (item.mean - item.sd, item.mean + item.sd)
+        where = (_variant(encoder, item), labels[1], "accuracy")
+        if item.weighting != "none":
+            rows.append(results.row(*where, item.accuracy, n=item.n, data=f"{benchmark} test", **about))
+        spread = (item.mean - TWO_SIDED * item.sd, item.mean + TWO_SIDED * item.sd)
         data = f"{benchmark}, {table3.answers.max()} samples"
-        rows.append(results.row(*where, item.mean, n=item.sample_n, data=data, interval=spread, **own))
+        rows.append(results.row(*where, item.mean, n=item.sample_n, data=data, interval=spread, **about))
     for item in table3.itertuples():
-        where = ("cao", exhibit, encoder, "SemAntoNeg", metric_name(item.k))
-        model = encoder if item.k == 0 else f"{encoder} + adapter ({item.weighting}, K = {item.n_train:.0f})"
-        own = {"n": item.n_test, "data": f"{benchmark}, {item.answers} splits {item.split}", "model": model, **about}
-        if not np.isnan(item.accuracy):
-            spread = (item.accuracy - item.sd, item.accuracy + item.sd)
-            rows.append(results.row(*where, item.accuracy, interval=spread, **own))
-    for item in ranks.itertuples() if ranks is not None else ():
-        where = ("cao", "Figure 3", encoder, "SemAntoNeg", f"mean rank, {item.system}")
-        data = f"{benchmark}, {table3.answers.max()} splits {BY_ROW}"
-        alone = {**about, "model": f"{encoder} alone; the paper pools ten encoders", "stand_in": True}
-        rows.append(results.row(*where, item.rank, n=table3.answers.max(), data=data, **alone))
+        by_sample = item.k == 0 and item.split == BY_ROW  # the same as in table 2
+        if not np.isnan(item.accuracy) and not by_sample:
+            system = encoder if item.k == 0 else f"{encoder} + adapter ({item.weighting}, K = {item.n_train:.0f})"
+            spread, data = (
+                (item.accuracy - item.sd, item.accuracy + item.sd),
+                f"{benchmark}, {item.answers} splits {item.split}",
+            )
+            where = (system, labels[1], "accuracy", item.accuracy)
+            rows.append(results.row(*where, n=item.n_test, data=data, interval=spread, **about))
     return rows
 
 
 def _variant(encoder: str, item: tuple) -> str:
     if item.weighting == "none":
         return encoder
-    return f"{encoder} + adapter ({item.weighting}, a = {item.a:g}, {item.rule})"
+    return f"{encoder} + adapter ({item.weighting}, a by {item.rule})"

@@ -19,6 +19,8 @@ NO_BENCHMARKS = {"hedgetriple", "exclusions", "paraphrases_mini", "paraphrases_m
 FEWEST = 5  # words; "all samples have a minimum length of 5 words"
 _WORDS = re.compile(r"[^\W_]+")
 
+TRAINING_TEXTS = "HedgeTriple open (authored)"
+
 
 def benchmarks(data: str) -> list[str]:
     """The corpora to look in: the miniatures ("mini"), or these and the official benchmarks ("official")."""
@@ -86,16 +88,14 @@ def _check_one(name: str, training: list[tuple[str, ...]], index: dict[tuple[str
 
 
 def result_rows(overlap: pd.DataFrame, scale: str) -> list[dict]:
-    """The overlap (from `check`) as result rows: the share of items that match exactly, and by n-gram."""
+    """The overlap (from `check`) as measurements: the share of items that match exactly, and by n-gram (percent)."""
     rows = []
     for found in overlap.itertuples():
         measures = {"exact match": 100 * found.exact / found.items}
         measures |= {f"{n}-gram overlap": getattr(found, f"ngram_{n}") for n in SIZES}
+        label = corpora.describe(found.corpus).label
         rows += [
-            results.row(
-                "truong", "Contamination", "the exhibit", corpora.describe(found.corpus).label, metric, value, n=found.items,
-                scale=scale, data=found.corpus, official=False, model="HedgeTriple open (authored)",
-            )
+            results.row(TRAINING_TEXTS, label, metric, value, data=found.corpus, n=found.items, scale=scale)
             for metric, value in measures.items()
-        ]  # fmt: skip
+        ]
     return rows

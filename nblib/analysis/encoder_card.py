@@ -9,6 +9,7 @@ import pandas as pd
 from IPython.display import HTML
 
 from nblib.benchmarks import catalogue, negation_profile, scoring
+from nblib.benchmarks.base import LocalTask
 from nblib.benchmarks.negation_profile import weakest
 from nblib.corpora import hedgetriple
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
@@ -24,21 +25,27 @@ CHANCE = 50.0  # percent: which of two variants is nearer
 
 
 def published_scores(task: str) -> pd.DataFrame:
-    """What the papers' tables print for a benchmark: paper, system, value (percent), ascending; nothing for a miniature or a
-    set of our own."""
-    benchmark_class = catalogue.get(task)
-    comparable = benchmark_class.official and not benchmark_class.own_set
-    tables = []
-    for paper, _, benchmark, metric in benchmark_class.reported_in:
-        table = published.load(paper)
-        fits = (table.benchmark == benchmark) & (table.metric == metric) & table.exhibit.str.startswith("Table")
-        tables.append(table.loc[fits & table.value.notna() & comparable, ["paper", "system", "value"]])
-    return pd.concat(tables).drop_duplicates(["system", "value"]).sort_values("value", kind="stable", ignore_index=True)
+    """What the papers' tables print for a benchmark: paper, system, metric (ours, that the printed one is compared with), value
+    (percent), ascending; nothing for a miniature or a set of our own."""
+    benchmark = catalogue.get(task)
+    tables = [pd.DataFrame(columns=["paper", "system", "metric", "value"])]
+    for answer in benchmark.printed() if benchmark.official else ():
+        table = published.load(answer.paper)
+        fits = (
+            (table.benchmark == answer.benchmark)
+            & (table.metric == answer.metric)
+            & table.exhibit.str.startswith("Table")
+        )
+        if not answer.stand_in:
+            found = table.loc[fits & table.value.notna(), ["paper", "system", "value"]]
+            tables.append(found.assign(metric=answer.measured))
+    known = pd.concat(tables).astype({"value": float})
+    return known.drop_duplicates(["system", "value"]).sort_values("value", kind="stable", ignore_index=True)
 
 
-def nearest_published(task: str, value: float) -> pd.DataFrame:
+def nearest_published(task: str, metric: str, value: float) -> pd.DataFrame:
     """The published systems whose scores lie next to a value (percent): those just below or equal, those just above."""
-    known = published_scores(task)
+    known = published_scores(task).query("metric == @metric")
     below, above = known.value[known.value <= value].max(), known.value[known.value > value].min()
     return known[known.value.isin([below, above])].reset_index(drop=True)
 
@@ -55,13 +62,21 @@ def with_published(scored: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for item in scored[scored["view"] == "test"].itertuples():
-        near, benchmark = nearest_published(item.task, item.value), catalogue.get(item.task)
+        near, benchmark = nearest_published(item.task, item.metric, item.value), catalogue.get(item.task)
         nearest = ", ".join(f"{row.system} {row.value:g} ({row.paper})" for row in near.itertuples())
-        note = benchmark.caveat if item.official else "authored miniature"
-        score = (item.benchmark, item.metric, item.value, f"{item.ci_low:.1f} – {item.ci_high:.1f}", benchmark.chance)
+        note = _remark(benchmark, item.metric) if item.official else "authored miniature"
+        metric = scoring.METRICS[item.metric]
+        score = (item.benchmark, metric, item.value, f"{item.ci_low:.1f} – {item.ci_high:.1f}", benchmark.chance)
         rows.append((*score, item.n, nearest, note, item.task))
     columns = ["benchmark", "metric", "ours", "interval", "chance", "n", "nearest", "note", "task"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _remark(benchmark: LocalTask, metric: str) -> str:
+    """What to know before a score on official items is compared with the printed ones."""
+    answers = [one for one in benchmark.printed() if one.measured == metric]
+    remarks = [remark for one in answers[:1] for remark in (one.stand_in, one.protocol, one.note) if remark]
+    return "; ".join(filter(None, [benchmark.sampled, *remarks]))
 
 
 def score_profile(system: System, run_dir: str | Path) -> pd.DataFrame:

@@ -1,14 +1,12 @@
 """Comparison of systems of every architecture, from their predictions. No model is loaded here."""
 
-import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from nblib import paths, provenance, results, stats
+from nblib import paths, provenance
 from nblib.benchmarks import scoring
 
 # Weller's Table 2 names its kinds in the plural
@@ -45,22 +43,6 @@ def kind(run_dir: str | Path, name: str) -> str:
     return KINDS[scoring.about(run_dir, name).get("kind", "bi-encoder")]
 
 
-def mcnemar_holm(predictions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Exact McNemar tests of every two systems on the same items, corrected by Holm's method.
-
-    Args:
-        predictions: from `load_predictions_for`, of a pairwise task.
-
-    Returns:
-        first, second, and `stats.mcnemar`'s numbers with p corrected.
-    """
-    correct = {name: table.set_index("id").correct for name, table in predictions.items()}
-    pairs = combinations(correct, 2)
-    rows = [{"first": a, "second": b, **stats.mcnemar(correct[a], correct[b])} for a, b in pairs]
-    table = pd.DataFrame(rows, columns=["first", "second", "difference", "only_first", "only_second", "p"])
-    return table.assign(p=stats.holm(table.p))
-
-
 def costs(run_dir: str | Path, names: Sequence[str], task: str) -> pd.DataFrame:
     """Accuracy and cost of systems; those without known times are left out.
 
@@ -86,23 +68,3 @@ def _milliseconds(about: dict) -> float:
 def results_sidecar(run_dir: str | Path, name: str) -> dict:
     """The sidecar of a system's results; empty where there is none."""
     return provenance.read_sidecar(paths.resolve(run_dir) / "results" / f"07_{name}.csv")
-
-
-def shown_rows(
-    paper: str, exhibits: Mapping[str, int], scale: str, data: str, reproduced: Sequence[str] = ()
-) -> list[dict]:
-    """Result rows for exhibits that print no number: no score, and `n` rows of data.
-
-    Args:
-        exhibits: exhibit → number of rows in the figure; an exhibit with 0 isn't recorded.
-        data: the form of the benchmarks (mini, official, sample).
-        reproduced: exhibits made of the official data alone, without a model.
-    """
-    return [
-        results.row(
-            paper, exhibit, "the exhibit", "", "shown", math.nan, n=count, scale=scale, data=f"{data} data",
-            official=exhibit in reproduced and data != "mini",
-        )
-        for exhibit, count in exhibits.items()
-        if count
-    ]  # fmt: skip

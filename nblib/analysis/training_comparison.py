@@ -3,7 +3,6 @@
 The input is the per-item predictions and sidecars of notebooks 04 and 07; no model is run.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,13 +22,13 @@ def changes(run_dir: str | Path, base: str, sweep_dir: str | Path, names: Sequen
     return scoring.compare(run_dir, base, names, catalogue.names(data), others_dir=sweep_dir, complete=True)
 
 
-def in_average() -> dict[str, tuple[str, str]]:
-    """The benchmarks of Truong's "Average" without M3-Counterfactual (rebuilt here): label → the paper's name and metric."""
+def in_average() -> dict[str, str]:
+    """The benchmarks of Truong's "Average" without M3-Counterfactual (rebuilt here): label → the paper's name."""
     return {
-        task.label: (benchmark, metric)
+        task.label: answer.benchmark
         for task in catalogue.main_tasks().values()
-        for paper, _, benchmark, metric in task.reported_in
-        if task.averaged and paper == "truong"
+        for answer in task.printed()
+        if task.averaged and answer.paper == "truong"
     }
 
 
@@ -44,8 +43,8 @@ def settings(run_dir: str | Path, name: str) -> dict:
 
 
 def collect(run_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFrame:
-    """The test scores of encoders: encoder, variant, `SETTINGS`, task, benchmark, value, ci_low, ci_high (percent), n; with a row
-    "negation average" over the benchmarks of `in_average`.
+    """The test scores of encoders by the metric that stands beside the printed numbers: encoder, variant, `SETTINGS`, task,
+    benchmark, metric, value, ci_low, ci_high (percent), n; with a row "negation average" over the benchmarks of `in_average`.
 
     Raises:
         ScoreError: an encoder was not scored on these data.
@@ -54,19 +53,19 @@ def collect(run_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFram
     for name in names:
         about, values = {"encoder": name, **settings(run_dir, name)}, {}
         for task in catalogue.names(data):
-            measured = scoring.measure(scoring.load_predictions(run_dir, name, task))
-            benchmark = catalogue.get(task).label
+            benchmark, metric = catalogue.get(task).label, catalogue.get(task).headline()
+            measured = scoring.measure(scoring.load_predictions(run_dir, name, task), metric)
             values[benchmark] = measured["value"]
-            rows.append({**about, "task": task, "benchmark": benchmark, **measured})
+            rows.append({**about, "task": task, "benchmark": benchmark, "metric": metric, **measured})
         average = sum(values[benchmark] for benchmark in counted) / len(counted)
         rows.append({**about, "task": "", "benchmark": "negation average", "value": average})
     return pd.DataFrame(rows)
 
 
 def over_seeds(collected: pd.DataFrame) -> pd.DataFrame:
-    """Variants over their seeds: variant, benchmark, value (the mean), low, high (the extremes; for one seed its 95 % interval),
-    n (items), seeds."""
-    grouped = collected.groupby(["variant", "benchmark"], sort=False)
+    """Variants over their seeds: variant, benchmark, metric, value (the mean), low, high (the extremes; for one seed its 95 %
+    interval), n (items), seeds."""
+    grouped = collected.fillna({"metric": "mean"}).groupby(["variant", "benchmark", "metric"], sort=False)
     averaged = grouped.agg(
         value=("value", "mean"), low=("value", "min"), high=("value", "max"), ci_low=("ci_low", "first"),
         ci_high=("ci_high", "first"), n=("n", "first"), seeds=("value", "size"),
@@ -100,7 +99,7 @@ def printed_averages() -> pd.DataFrame:
     """Truong's Table 1: system, negation (the mean over the benchmarks of `in_average`), sts (MTEB's STS tasks)."""
     table = published.load("truong")
     table = table[table.exhibit == "Table 1"].pivot(index="system", columns="benchmark", values="value")
-    negation = table[[benchmark for benchmark, _ in in_average().values()]].mean(axis=1)
+    negation = table[list(in_average().values())].mean(axis=1)
     return pd.DataFrame({"negation": negation, "sts": table["MTEB-STS"]}).reset_index()
 
 
@@ -128,37 +127,19 @@ def interpolation_path(plane: pd.DataFrame, base: str) -> pd.DataFrame:
     return plane[on_path].sort_values("alpha")
 
 
-# a variant of the sweep → the paper's system and exhibit for which it is a proxy
-_STANDS_FOR = {
-    "both": ("HedgeMPNet", "Table 2"),
-    "only-negation": ("Only negation", "Table 2"),
-    "only-hedging": ("Only hedging", "Table 2"),
-}
-_EXHIBITS = {
-    "both": ("Figure 2", "Figure 3"), "size": ("Figure 2",), "only": ("Figure 3",),
-    **dict.fromkeys(["rule", "mixed", "absolute", "affixal", "lexical"], ("Figure 4",)),
-}  # fmt: skip
-_INTERPOLATED = re.compile(r"-a\d{3}$")  # an interpolation: in no exhibit
-
-
 def result_rows(averaged: pd.DataFrame, base: str, data: str, scale: str) -> list[dict]:
-    """The variants as result rows, all proxies: Table 2's systems by benchmark; the negation average and STSB of the points in
-    Figures 2 to 4. Over several seeds the interval is from the lowest to the highest."""
-    rows, counted = [], in_average()
+    """The trainings over their seeds as measurements: benchmarks, negation average, STSB. Over several seeds the interval is from
+    the lowest to the highest."""
+    rows = []
     for item in averaged[averaged.variant != base].itertuples():
         of_seeds = "one seed" if item.seeds == 1 else f"mean and range of {item.seeds} seeds"
-        options = {
-            "n": item.n, "scale": scale, "data": f"{data} data", "official": False, "stand_in": True,
-            "model": f"{base} + {item.variant}, {of_seeds}", "interval": (item.low, item.high),
-        }  # fmt: skip
-        if item.variant in _STANDS_FOR and item.benchmark in counted:
-            system, exhibit = _STANDS_FOR[item.variant]
-            rows.append(results.row("truong", exhibit, system, *counted[item.benchmark], item.value, **options))
-        if item.benchmark in ("negation average", "STSB") and not _INTERPOLATED.search(item.variant):
-            rows += [
-                results.row("truong", exhibit, "the exhibit", item.benchmark, item.variant, item.value, **options)
-                for exhibit in _EXHIBITS.get(item.variant.split("-")[0], [])
-            ]
+        mini = " (mini)" if data == "mini" else ""
+        rows.append(
+            results.row(
+                f"{base} + {item.variant}", f"{item.benchmark}{mini}", item.metric, item.value, n=item.n, scale=scale,
+                data=f"{data} test, {of_seeds}", interval=(item.low, item.high), trained_on=f"authored triples: {item.variant}",
+            )
+        )  # fmt: skip
     return rows
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nblib import results
+from nblib import corpora, results
 from nblib.analysis import systems
 from nblib.benchmarks import scoring
 from nblib.results import published
@@ -116,13 +116,14 @@ def families_on_one_base(
 
 
 def common_error_rows(
-    common: pd.DataFrame, by_antonyms: pd.DataFrame, encoders: int, scale: str, data: str
+    common: pd.DataFrame, by_antonyms: pd.DataFrame, encoders: int, scale: str, corpus: str
 ) -> list[dict]:
-    """Section 6 as result rows, all proxies: how many items all encoders get wrong, in all and on two pairs of antonyms.
+    """Section 6 as measurements: how many items every encoder gets wrong, in all and on two pairs of antonyms.
 
     Args:
         common: from `common_errors`.
         by_antonyms: from `errors_by_antonyms`, of those items.
+        encoders: how many encoders.
     """
     of_pair = by_antonyms.set_index("antonyms").errors
     counts = {"shared_errors": len(common)}
@@ -130,10 +131,9 @@ def common_error_rows(
         f"shared_errors_{first}_{second}": int(of_pair.get(" – ".join(sorted((first, second))), 0))
         for first, second in [("possible", "actual"), ("same", "other")]
     }
+    mini = " (mini)" if corpora.describe(corpus).official is False else ""
+    where = {"data": f"{corpus}, {encoders} encoders", "n": int(by_antonyms.n.sum()), "scale": scale}
     return [
-        results.row(
-            "vahtola", "Error analysis", "models of Table 7", "SemAntoNeg", metric, count, n=int(by_antonyms.n.sum()),
-            scale=scale, data=data, official=False, model=f"{encoders} encoders of this run", stand_in=True,
-        )
+        results.row("every encoder of this run", f"SemAntoNeg errors{mini}", metric, count, **where)
         for metric, count in counts.items()
-    ]  # fmt: skip
+    ]

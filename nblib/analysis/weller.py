@@ -46,6 +46,13 @@ def statistics(pairs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["metric", "value"])
 
 
+def printed_statistics() -> dict[str, float]:
+    """What the paper's Table 1 prints for the test split: metric → value."""
+    table = published.load("weller")
+    chosen = table[(table.exhibit == "Table 1") & (table.system == "NevIR test")]
+    return dict(zip(chosen.metric, chosen.value, strict=True))
+
+
 def word_differences(pairs: pd.DataFrame) -> pd.DataFrame:
     """Figure 3: id, kind (question or document), words: how many different words (lower case, no punctuation) only one text of
     the pair has."""

@@ -15,6 +15,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from nblib import corpora, paths
+from nblib.results import answers
+from nblib.results.answers import Answer
 
 AUTHORED = {
     "date": ("2026-01-01", "2026-12-31"), "annotations_creators": "LM-generated", "sample_creation": "created",
@@ -60,10 +62,8 @@ class LocalTask:
     Attributes:
         label: what people call it.
         corpus: its name in the registry.
-        paper_metric: the metric's name in results tables.
-        reported_in: where the papers print such scores: paper, exhibit, benchmark, metric; the first is the default.
-        caveat: why a score on the official files is not the published quantity itself; "" where it is.
-        own_set: whether the items themselves are others than the paper's, so that no published score lies near ours.
+        metric: its main metric (a key of `scoring.METRICS`).
+        sampled: which part of the test set this is; "" for all of it.
         chance: the score of guessing (percent); NaN where there is none.
         averaged: whether it counts in Truong's average of the negation benchmarks.
         dev_sets: what trainings are measured on.
@@ -74,10 +74,8 @@ class LocalTask:
 
     label: ClassVar[str]
     corpus: ClassVar[str]
-    paper_metric: ClassVar[str]
-    reported_in: ClassVar[tuple[tuple[str, str, str, str], ...]]
-    caveat: ClassVar[str] = ""
-    own_set: ClassVar[bool] = False
+    metric: ClassVar[str]
+    sampled: ClassVar[str] = ""
     chance: ClassVar[float] = math.nan
     averaged: ClassVar[bool] = False
     dev_sets: ClassVar[tuple[DevSet, ...]] = ()
@@ -97,6 +95,16 @@ class LocalTask:
     def benchmark(self) -> str:
         """Its label in tables and figures; a mini set is called mini."""
         return self.label if self.official else f"{self.label} (mini)"
+
+    @classmethod
+    def printed(cls) -> tuple[Answer, ...]:
+        """Where the papers print scores of this benchmark, and how ours differs (`results.answers`)."""
+        return answers.of_benchmark(cls.label, f"{cls.corpus.removesuffix('_mini')} test")
+
+    @classmethod
+    def headline(cls) -> str:
+        """The metric that stands beside the printed numbers; the task's own where none is printed."""
+        return next((answer.measured for answer in cls.printed()), cls.metric)
 
     def load_data(self, **_: Any) -> None:
         """Load and validate the corpus; `self.dataset` is split → table of `rows`.
@@ -157,8 +165,8 @@ def sample(task: type[LocalTask], most: int, unit: str) -> type[LocalTask]:
         return table[table.id.isin(ids)].reset_index(drop=True)
 
     about = task.metadata.model_copy(update={"name": f"{task.metadata.name}_sample", "eval_splits": ["test"]})
-    caveat = f"a sample of {most} {unit}"
-    fields = {"rows": rows, "metadata": about, "caveat": caveat, "__doc__": f"{task.label}, {caveat}."}
+    sampled = f"a sample of {most} {unit}"
+    fields = {"rows": rows, "metadata": about, "sampled": sampled, "__doc__": f"{task.label}, {sampled}."}
     return type(f"{task.__name__}Sample", (task,), fields)
 
 

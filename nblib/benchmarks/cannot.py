@@ -13,7 +13,6 @@ class CannotWMT(SimilarityTask):
 
     label = "CANNOT-WMT"
     corpus = "cannot_wmt"
-    reported_in = (("truong", "Table 1", "Cannot", "spearman"),)
     averaged = True
     dev_sets = (DevSet("cannot_wmt", "eval", ("official",), 500),)
     llm = "similarity"

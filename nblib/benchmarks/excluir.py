@@ -30,9 +30,7 @@ class ExcluIR(PairwiseTask):
 
     label = "ExcluIR"
     corpus = "excluir"
-    reported_in = (("truong", "Table 1", "ExcluIR", "right_rank"),)
-    caveat = "1,014 of 3,452 pairs, ranked within pairs"
-    paper_metric = "right_rank"
+    metric = "right_rank"
     roles = (PromptType.query, PromptType.document)
     chance = 50.0  # one question with two documents
     averaged = True
@@ -60,8 +58,7 @@ class ExcluIRCorpus(LocalTask, AbsTaskRetrieval):
 
     label = "ExcluIR"
     corpus = "excluir_queries"
-    reported_in = ExcluIR.reported_in
-    paper_metric = "right_rank"
+    metric = "right_rank"
     corpus_file = "excluir/corpus.json"
     metadata = metadata(
         "excluir_corpus", corpus, main_score="right_rank_at_10", **{**ABOUT, "type": "Retrieval"},

@@ -44,8 +44,7 @@ class Intents(LocalTask, AbsTaskClassification):
 
     label = "Intents"
     corpus = "intents_mini"
-    reported_in = (("truong", "Table 1", "Intents", "accuracy"),)
-    paper_metric = "accuracy"
+    metric = "accuracy"
     metadata = metadata(
         "intents_mini", corpus, type="Classification", category="t2c", main_score="accuracy",
         task_subtypes=["Intent classification"], domains=["Constructed"],
@@ -71,8 +70,7 @@ class Topics(LocalTask, AbsTaskClustering):
 
     label = "Topics"
     corpus = "topics_mini"
-    reported_in = (("truong", "Table 1", "Topics", "v_measure"),)
-    paper_metric = "v_measure"
+    metric = "v_measure"
     max_fraction_of_documents_to_embed = None
     max_documents_per_cluster = 200
     metadata = metadata(
@@ -100,8 +98,7 @@ class Retrieval(LocalTask, AbsTaskRetrieval):
 
     label = "Retrieval"
     corpus = "retrieval_mini"
-    reported_in = (("truong", "Table 1", "Retrieval", "ndcg_at_10"),)
-    paper_metric = "ndcg_at_10"
+    metric = "ndcg_at_10"
     k_values = (1, 3, 5, 10, 100)
     metadata = metadata(
         "retrieval_mini", corpus, type="Retrieval", main_score="ndcg_at_10", task_subtypes=["Question answering"],

@@ -12,9 +12,6 @@ class M3Derived(SimilarityTask):
 
     label = "M3-derived"
     corpus = "m3"
-    reported_in = (("truong", "Table 1", "M3-Counterfactual", "spearman"),)
-    caveat = "our own set, rebuilt by rule from levels 2 and 3 of M3; left out of averages"
-    own_set = True
     llm = "similarity"
     min_score, max_score = -1, 1
     metadata = metadata(

@@ -17,8 +17,7 @@ class NevIR(PairwiseTask):
 
     label = "NevIR"
     corpus = "nevir"
-    reported_in = (("truong", "Table 1", "NevIR", "right_rank"), ("weller", "Table 2", "NevIR", "pairwise_accuracy"))
-    paper_metric = "right_rank"
+    metric = "right_rank"
     roles = (PromptType.query, PromptType.document)
     chance = 25.0  # both questions with two documents each
     averaged = True

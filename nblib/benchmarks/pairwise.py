@@ -29,7 +29,7 @@ class PairwiseTask(LocalTask, AbsTask):
 
     roles: ClassVar[tuple[PromptType | None, PromptType | None]]
     similarity: ClassVar[Literal["model", "cosine"]] = "model"
-    paper_metric = "accuracy"
+    metric = "accuracy"
 
     def _evaluate_subset(
         self, model: EncoderProtocol, data_split: Dataset, *, encode_kwargs: dict, hf_split: str,

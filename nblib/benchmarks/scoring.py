@@ -10,15 +10,17 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
 import mteb
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
+from scipy.stats import pearsonr, spearmanr
 
-from nblib import corpora, paths, results, stats
+from nblib import corpora, paths, provenance, results, stats
 from nblib.benchmarks import catalogue, efficiency
 from nblib.benchmarks.base import LocalTask
 from nblib.benchmarks.mteb_encoder import ROLES, MtebEncoder
@@ -27,13 +29,18 @@ from nblib.benchmarks.similarity import SimilarityTask
 from nblib.errors import StudyError
 from nblib.models.rankers import LateInteraction
 from nblib.models.systems import BiEncoder, System
-from nblib.results import published
 
 METRICS = {
-    "accuracy": "accuracy", "right_rank": "right rank", "spearman": "Spearman ρ × 100", "v_measure": "V-measure of clusterings",
-    "ndcg_at_10": "nDCG@10",
+    "accuracy": "accuracy", "right_rank": "right rank", "spearman": "Spearman ρ × 100", "pearson": "Pearson r × 100",
+    "v_measure": "V-measure of clusterings", "ndcg_at_10": "nDCG@10",
 }  # fmt: skip
-CHANGES = ["task", "encoder", "before", "after", "difference", "low", "high", "n"]
+CORRELATIONS = {"spearman": spearmanr, "pearson": pearsonr}
+CHANGES = ["task", "baseline", "encoder", "before", "after", "difference", "low", "high", "n"]
+TRAINING_TEXTS = {
+    "both": "authored negations and hedges, anchors", "only negation": "authored negations, anchors",
+    "only hedging": "authored hedges, anchors", "NevIR": "NevIR's training pairs",
+    "both + exclusions": "authored negations and hedges and exclusions, anchors",
+}  # fmt: skip
 ALIGNED = "nevir_mini"  # its first pair
 
 
@@ -46,8 +53,9 @@ class Scores:
     """What `score` gives.
 
     Attributes:
-        summary: task, view, benchmark, metric, value, ci_low, ci_high (percent), n, clusters, official, data, seconds; of a
-            system without embeddings also pairs (how many it scored, in those seconds).
+        summary: task, view, benchmark, metric (a key of `METRICS`), value, ci_low, ci_high (percent), n, clusters, official,
+            data, seconds; of a system without embeddings also pairs (how many it scored, in those seconds). A correlation has
+            a row for each of `CORRELATIONS`.
         predictions: per-item predictions by (task, split).
         seen: what an encoder encoded, task → role → distinct texts; empty for any other system.
     """
@@ -109,6 +117,7 @@ def score(
         rows += [{**row, "seconds": seconds, **counted} for row in summarise(task)]
     about = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
     about["parameters"] = efficiency.parameters(system.model)
+    about["trained_on"] = trained_on(run_dir, system.name)
     with paths.write_atomically(folder / "system.json") as draft:
         draft.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     if isinstance(system, LateInteraction):
@@ -169,7 +178,7 @@ def align(system: LateInteraction) -> pd.DataFrame:
 
 def about(run_dir: str | Path, system: str) -> dict[str, Any]:
     """The content of a scored system's `system.json`: name, kind, fingerprint, source, base (the encoder under its adapter),
-    parameters (in millions); empty where none was left."""
+    parameters (in millions), trained_on; empty where none was left."""
     file = folder_of(run_dir, system) / "system.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
@@ -191,14 +200,21 @@ def score_hub(system: BiEncoder, benchmark: str, run_dir: str | Path, *, batch_s
 
 
 def summarise(task: LocalTask) -> list[dict]:
-    """The scores of an evaluated task: one row per view (a split, both, a part)."""
+    """The scores of an evaluated task: a row per view (a split, both, a part) and metric."""
+    sampled = f", {task.sampled}" if task.sampled else ""
     return [
         {
-            "task": task.metadata.name, "view": view, "benchmark": task.benchmark, "metric": METRICS[task.paper_metric],
-            **measure(table), "official": task.official, "data": f"{task.corpus} {view}" if task.official else task.corpus,
+            "task": task.metadata.name, "view": view, "benchmark": task.benchmark, "metric": metric, **measure(table, metric),
+            "official": task.official, "data": f"{task.corpus} {view}{sampled}" if task.official else task.corpus,
         }
         for view, table in views(task.predictions).items()
+        for metric in metrics_of(task)
     ]  # fmt: skip
+
+
+def metrics_of(task: LocalTask) -> tuple[str, ...]:
+    """The metrics of a task, its own first: of a correlation, Spearman's and Pearson's."""
+    return tuple(CORRELATIONS) if isinstance(task, SimilarityTask) else (task.metric,)
 
 
 def views(predictions: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -217,12 +233,16 @@ def views(predictions: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     return found
 
 
-def measure(table: pd.DataFrame) -> dict[str, float]:
-    """One score of per-item predictions: value, ci_low, ci_high (percent; 95 %, resampled by cluster), n, clusters."""
+def measure(table: pd.DataFrame, metric: str = "spearman") -> dict[str, float]:
+    """One score of per-item predictions: value, ci_low, ci_high (percent; 95 %, resampled by cluster), n, clusters.
+
+    Args:
+        metric: which correlation, where the predictions are similarities; any other predictions have one score.
+    """
     if "similarity" in table:
-        columns = (table.similarity, table.score)
-        value = spearman(*columns)
-        low, high = stats.cluster_interval(spearman, *columns, clusters=table.cluster)
+        columns, statistic = (table.similarity, table.score), partial(correlation, metric)
+        value = statistic(*columns)
+        low, high = stats.cluster_interval(statistic, *columns, clusters=table.cluster)
     else:
         value = float(table.correct.mean())
         low, high = stats.share_interval(table.correct, table.cluster)
@@ -232,11 +252,11 @@ def measure(table: pd.DataFrame) -> dict[str, float]:
     }  # fmt: skip
 
 
-def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's ρ; NaN where one side is the same number throughout, which correlates with nothing."""
+def correlation(metric: str, first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's ρ or Pearson's r; NaN where one side is the same number throughout, which correlates with nothing."""
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return math.nan
-    return float(spearmanr(first, second).statistic)
+    return float(CORRELATIONS[metric](first, second).statistic)
 
 
 def _file(run_dir: str | Path, system: str, task: str, split: str = "test") -> Path:
@@ -285,9 +305,9 @@ def change(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
         columns = (both.similarity_before, both.similarity_after, both.score_before)
 
         def gain(old: Sequence[float], new: Sequence[float], truth: Sequence[float]) -> float:
-            return spearman(new, truth) - spearman(old, truth)
+            return correlation("spearman", new, truth) - correlation("spearman", old, truth)
 
-        old, new = spearman(columns[0], columns[2]), spearman(columns[1], columns[2])
+        old, new = (correlation("spearman", column, columns[2]) for column in columns[:2])
         found = (new - old, *stats.cluster_interval(gain, *columns, clusters=both.cluster_before))
     else:
         old, new = both.correct_before.mean(), both.correct_after.mean()
@@ -297,21 +317,22 @@ def change(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
 
 
 def compare(
-    run_dir: str | Path, baseline: str, others: Sequence[str], names: Sequence[str], *,
+    run_dir: str | Path, baseline: str | None, others: Sequence[str], names: Sequence[str], *,
     test: Literal["bootstrap", "mcnemar"] = "bootstrap", correction: Literal["holm"] | None = None,
     others_dir: str | Path | None = None, complete: bool = False,
 ) -> pd.DataFrame:  # fmt: skip
-    """Compare systems with a baseline on the same items of each task, by their stored predictions.
+    """Compare systems with a baseline, or every two of them, on the same items of each task, by their stored predictions.
 
     Args:
+        baseline: None compares every two of the others.
         test: paired bootstrap over clusters, or McNemar's exact test, which takes items for independent (and needs right and
             wrong: no correlations).
-        correction: of McNemar's p values, for the number of systems on a task.
+        correction: of McNemar's p values, for the number of comparisons on a task.
         others_dir: the run of the others, where that isn't the baseline's.
         complete: whether a task that one of the others was not scored on is an error; else it is left out for that one.
 
     Returns:
-        task, encoder (the other one); by bootstrap `change`'s columns, by McNemar those of `stats.mcnemar`.
+        task, baseline, encoder (the other one); by bootstrap `change`'s columns, by McNemar those of `stats.mcnemar`.
 
     Raises:
         ScoreError: one has left no predictions, or on other items.
@@ -319,19 +340,20 @@ def compare(
     if correction and test != "mcnemar":
         raise ScoreError("A bootstrap gives intervals and no p values: there is nothing to correct.")
     where, rows = others_dir or run_dir, []
-    for other in others:
-        there = [name for name in names if _file(where, other, name).is_file()]
+    for first, second in combinations(others, 2) if baseline is None else ((baseline, other) for other in others):
+        there = [name for name in names if _file(where, second, name).is_file()]
         wanted = names if complete else there or names[:1]  # none: the first one's absence is the error to show
         for name in wanted:
-            pair = load_predictions(where, other, name), load_predictions(run_dir, baseline, name)
-            rows.append({"task": name, "encoder": other, "after": pair[0], "before": pair[1]})
+            before = load_predictions(run_dir if baseline else where, first, name)
+            after = load_predictions(where, second, name)
+            rows.append({"task": name, "baseline": first, "encoder": second, "before": before, "after": after})
     if test == "bootstrap":
         found = [{**row, **change(row["before"], row["after"])} for row in rows]
         return pd.DataFrame(found, columns=CHANGES)
     for row in rows:
         _check_same_items(row["before"], row["after"])
         row |= stats.mcnemar(*(row.pop(side).set_index("id").correct for side in ("before", "after")))
-    columns = ["task", "encoder", "difference", "only_first", "only_second", "p"]
+    columns = ["task", "baseline", "encoder", "difference", "only_first", "only_second", "p"]
     table = pd.DataFrame(rows, columns=columns)
     return table.assign(p=table.groupby("task", sort=False).p.transform(stats.holm)) if correction and rows else table
 
@@ -365,40 +387,39 @@ def errors(name: str, predictions: pd.DataFrame, count: int = 5) -> pd.DataFrame
 
 
 def result_rows(
-    scored: pd.DataFrame, system: str, scale: str, stands_for: str | None = None, default_paper: str | None = None
+    scored: pd.DataFrame, system: str, scale: str, *, trained_on: str = "", fingerprint: str = ""
 ) -> list[dict]:
-    """The scores as rows of the results schema: one for every table that prints this system's number, else one in the
-    table where it would stand; views other than the test split have their own metric name.
+    """The scores as measurements (`results.row`).
 
     Args:
-        stands_for: the papers' system that this one is a proxy for (with another training set, say).
-        default_paper: the paper where a score that no table prints is to stand; None: the first that prints the benchmark.
+        scored: `Scores.summary`.
+        trained_on: see `trained_on`.
     """
-    rows = []
-    for item in scored.itertuples():
-        task = catalogue.get(item.task)
-        caveat = task.caveat if item.official else ""
-        official = item.official and not caveat
-        data = f"{item.data}, {caveat}" if caveat else item.data
-        options = {
-            "n": item.n, "scale": scale, "data": data, "official": official, "interval": (item.ci_low, item.ci_high),
-            "model": system if stands_for else None, "stand_in": bool(stands_for),
-        }  # fmt: skip
-        for paper, exhibit, benchmark, metric in _places(task, item.view, stands_for or system, default_paper):
-            name = published.system_name(paper, stands_for or system)
-            rows.append(results.row(paper, exhibit, name, benchmark, metric, item.value, **options))
-    return rows
+    about = {"scale": scale, "trained_on": trained_on, "fingerprint": fingerprint}
+    return [
+        results.row(
+            system, item.benchmark, item.metric, item.value, data=item.data, n=item.n, interval=(item.ci_low, item.ci_high),
+            **about,
+        )
+        for item in scored[scored.value.notna()].itertuples()  # a system with one answer to every pair has no ρ
+    ]  # fmt: skip
 
 
-def _places(task: LocalTask, view: str, system: str, default_paper: str | None) -> list[tuple[str, str, str, str]]:
-    """paper, exhibit, benchmark, metric of every place a score belongs to."""
-    paper, exhibit, benchmark, metric = task.reported_in[0]
-    if view != "test":
-        return [(paper, exhibit, benchmark, f"{metric} ({view})")]
-    places = []
-    for paper, _, benchmark, metric in task.reported_in:
-        table = published.load(paper)
-        fits = (table.system == published.system_name(paper, system)) & (table.benchmark == benchmark)
-        fits &= (table.metric == metric) & table.exhibit.str.startswith("Table")
-        places += [(paper, exhibit, benchmark, metric) for exhibit in table.exhibit[fits].unique()]
-    return places or [next((place for place in task.reported_in if place[0] == default_paper), task.reported_in[0])]
+def trained_on(run_dir: str | Path, system: str) -> str:
+    """What this study trained a system on, by the sidecars of its run: the training texts and how many; "" for a published
+    model as it is.
+
+    Args:
+        system: its name; of an adapter's system, the part before the "+" was trained.
+    """
+    name, _, adapter = system.partition("+")
+    folders = [paths.resolve(run_dir) / kind / name for kind in ("encoders", "llms")]
+    about = next(filter(None, map(provenance.read_sidecar, folders)), {})
+    number = about.get("anchors_used") or about.get("pairs")
+    texts = about.get("training_data") or about.get("data") or ("NevIR" if about.get("pairs") else "")
+    described = TRAINING_TEXTS.get(texts, texts)
+    parts = [f"{described} ({number:,})" if number else described]
+    folder, _, base = about.get("base", "").rpartition("/")
+    if folder:  # a base trained in this run
+        parts.insert(0, trained_on(run_dir, base))
+    return ", then ".join(filter(None, [*parts, "an adapter fitted on STSB train" * bool(adapter)]))

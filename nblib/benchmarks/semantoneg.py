@@ -35,7 +35,6 @@ class SemAntoNeg(PairwiseTask):
 
     label = "SemAntoNeg"
     corpus = "semantoneg"
-    reported_in = (("vahtola", "Table 8", "SemAntoNeg", "accuracy"),)
     roles = (None, None)
     similarity = "cosine"
     chance = 100 / 3  # the one of three

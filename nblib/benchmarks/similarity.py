@@ -16,7 +16,7 @@ class SimilarityTask(LocalTask, AbsTaskSTS):
     Predictions: id, cluster, part (of the benchmark), score, similarity.
     """
 
-    paper_metric = "spearman"
+    metric = "spearman"
     chance = 0.0
 
     def _evaluate_subset(

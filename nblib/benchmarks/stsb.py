@@ -12,7 +12,6 @@ class STSB(SimilarityTask):
 
     label = "STSB"
     corpus = "stsb"
-    reported_in = (("truong", "Table 1", "STSB", "spearman"),)
     dev_sets = (DevSet("stsb", "dev", ("official", "nevir"), 750), DevSet("stsb_mini", "dev", ("mini",)))
     metadata = metadata(
         "stsb", corpus, type="STS", main_score="spearman", license="cc-by-sa-4.0",

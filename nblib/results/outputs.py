@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
 from nblib import paths, provenance
-from nblib.results import plotting, schema, tables
+from nblib.results import measurements, plotting, tables
 
 
 class Outputs:
@@ -36,11 +36,11 @@ class Outputs:
         return tables.save_table(table, self.folder / f"tab_{name}{self.ending}", caption, digits)
 
     def record(self, rows: Sequence[dict], **about: object) -> pd.DataFrame:
-        """Write the rows (see `results.row`) and the provenance sidecar; return them as a table.
+        """Write the measurements (see `results.row`) and the provenance sidecar; return them as a table.
 
         Raises:
             ResultsError: a row breaks the schema, or stands twice.
         """
-        recorded = schema.save(list(rows), self.results)
+        recorded = measurements.save(list(rows), self.results)
         provenance.write_sidecar(self.results, **about)
         return recorded

@@ -11,11 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nblib import paths
-from nblib.results.schema import DECIMALS
+from nblib.results.measurements import DECIMALS
 
 # Okabe and Ito's colours, distinct for every common kind of colour vision.
 PARAPHRASE, NEGATION, OURS, PUBLISHED, MUTED = "#0072B2", "#D55E00", "#009E73", "#000000", "#999999"
-PARTIAL, ABSENT = "#E69F00", "#D9D9D9"  # measured in part, not at all
+PARTIAL, ABSENT = "#E69F00", "#D9D9D9"  # measured by another protocol, not at all
+# How nearly something was measured, in the order of `comparison.MEASURED`; stand-ins are hatched
+COVERAGE = [
+    {"color": OURS}, {"color": "#56B4E9"}, {"color": PARTIAL},
+    {"color": "white", "edgecolor": MUTED, "hatch": "////", "linewidth": 0}, {"color": ABSENT},
+]  # fmt: skip
 PALETTE = [PARAPHRASE, NEGATION, OURS, "#CC79A7", PARTIAL, "#56B4E9", "#F0E442", PUBLISHED]
 
 

@@ -44,8 +44,15 @@ def system_name(paper: str, model: str) -> str:
     return SYSTEM_NAMES.get((paper, model), model)
 
 
+def models_named(paper: str, system: str) -> list[str]:
+    """The registry's names of a paper's system: its own, unless the paper has another name for a model."""
+    renamed = [model for (where, model), name in SYSTEM_NAMES.items() if where == paper and name == system]
+    return renamed or [system]
+
+
 def load(paper: str) -> pd.DataFrame:
-    """A paper's numbers: paper, exhibit, system, benchmark, metric, value (NaN for a word), std, unit, note.
+    """A paper's numbers: paper, exhibit, system, benchmark, metric, value (NaN for a word), printed (its digits, as text), std,
+    unit, note.
 
     Raises:
         ValueError: no such paper.
@@ -54,6 +61,7 @@ def load(paper: str) -> pd.DataFrame:
         raise ValueError(f"No published numbers for {paper!r}. Papers: {', '.join(PAPERS)}.")
     # two of Truong's hyperparameters are the word "None", which is not a missing value
     table = pd.read_csv(paths.DATA / "published" / f"{paper}.csv", dtype=str, keep_default_na=False)
+    table["printed"] = table.value
     for column in ("value", "std"):
         table[column] = pd.to_numeric(table[column], errors="coerce")
     return table

@@ -1,4 +1,4 @@
-"""Tables: as HTML in the notebook, as CSV on disk, as LaTeX for a paper; and our results with the published numbers."""
+"""Tables: as HTML in the notebook, as CSV on disk, as LaTeX for a paper."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from IPython.display import Markdown
 from pandas.io.formats.style import Styler
 
 from nblib import paths
-from nblib.results.schema import DECIMALS, comparable
+from nblib.results.measurements import DECIMALS
 
 CSS = [
     {"selector": "th", "props": "text-align: left; font-weight: 600;"},
@@ -73,19 +73,15 @@ def findings(*sentences: str) -> Markdown:
     return Markdown("\n".join(f"- {escape(sentence, quote=False)}" for sentence in sentences))
 
 
-def of_exhibit(results: pd.DataFrame, paper: str, exhibit: str) -> pd.DataFrame:
-    """The rows of one exhibit."""
-    return results[(results.paper == paper) & (results.exhibit == exhibit)]
+def measured(recorded: pd.DataFrame, caption: str = "As recorded: what this notebook measured") -> Styler:
+    """Measurements as a notebook shows them: without what is the same in every row of a run."""
+    interval = interval_text(recorded.ci_low, recorded.ci_high)
+    table = recorded[["system", "benchmark", "metric", "value"]].assign(interval=interval)
+    table = table.join(recorded[["n", "data", "trained_on"]])
+    filled = [column for column in table if (table[column].notna() & (table[column] != "")).any()]
+    return show(table[filled], caption)
 
 
-def with_published(results: pd.DataFrame, paper: str, exhibit: str) -> pd.DataFrame:
-    """The results of an exhibit with the published numbers: system, benchmark, metric, published, ours, difference (NaN where
-    the data don't compare), interval, n, data, model, status."""
-    rows = of_exhibit(results, paper, exhibit)
-    interval = [
-        f"{low:.2f} – {high:.2f}" if pd.notna(low) else "" for low, high in zip(rows.ci_low, rows.ci_high, strict=True)
-    ]
-    table = rows[["system", "benchmark", "metric", "published", "ours"]].assign(
-        difference=(rows.ours - rows.published).where(comparable(rows.data)), interval=interval, n=rows.n
-    )
-    return table.join(rows[["data", "model", "status"]]).reset_index(drop=True)
+def interval_text(low: pd.Series, high: pd.Series, digits: int = 2) -> list[str]:
+    """Intervals as text, "" where there is none."""
+    return [f"{a:.{digits}f} – {b:.{digits}f}" if a == a else "" for a, b in zip(low, high, strict=True)]

@@ -43,7 +43,11 @@ def sets(data: str) -> dict[str, tuple[LocalTask, DevSet]]:
 
     def place(key: str) -> tuple[bool, bool, bool]:
         task, kind = main[key], catalogue.BENCHMARKS[key].kind
-        return kind != "general", not issubclass(task, SimilarityTask), task.reported_in[0][0] != "truong"
+        return (
+            kind != "general",
+            not issubclass(task, SimilarityTask),
+            all(one.paper != "truong" for one in task.printed()),
+        )
 
     main = catalogue.main_tasks()
     chosen = [dev for key in sorted(main, key=place) for dev in main[key].dev_sets if data in dev.data]

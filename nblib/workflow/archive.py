@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nblib import paths
 from nblib.errors import StudyError
+from nblib.results import answers
 
 # Settings, per-item predictions and results of each system, those of the sweep included.
 PARTS = [
@@ -17,6 +18,8 @@ PARTS = [
     "sweep/encoders/*.json", "sweep/scores/*/*",
 ]  # fmt: skip
 TEXTS = ["gsm8k_*"]  # files with a data set's texts, which we don't distribute
+# The tables behind the figures that show an exhibit without numbers: notebook 13 looks for them.
+PICTURES = [f"figures/{one.file.replace('{system}', '*')}.csv" for one in answers.pictures()]
 COMPARING = ("08_hedge_trainings", "09_nevir_architectures", "10_semantoneg_families")
 # Number of a notebook → the file with its parameters.
 PARAMETERS = {name[:2]: f"{name[:2]}_parameters.json" for name in COMPARING}
@@ -45,7 +48,7 @@ def pack(scale: str, target: Path) -> None:
             raise PredictionsError(f"No executed notebook at {executed}. Run: make study SCALE={scale}")
         given = json.loads(executed.read_text(encoding="utf-8"))["metadata"]["papermill"]["parameters"]
         packed[parameters] = json.dumps(given, indent=2, sort_keys=True).encode()
-    found = [file for part in PARTS for file in run.glob(part) if file.is_file()]
+    found = [file for part in {*PARTS, *PICTURES} for file in run.glob(part) if file.is_file()]
     kept = [file for file in found if not any(file.match(name) for name in TEXTS)]
     packed |= {file.relative_to(run).as_posix(): file.read_bytes() for file in kept}
     with paths.write_atomically(target) as draft, tarfile.open(draft, "w:xz") as tar:

@@ -93,7 +93,10 @@ OUTPUTS = {
     ),
     "12_gsm8k_errors": Declared("types", "types arithmetic answers agreement"),
     "13_results": Declared(
-        "coverage agreement ranks", "coverage averages", files=("figures/scoreboard.csv",), results=False
+        "coverage agreement ranks",
+        "claims coverage granularity averages",
+        files=("figures/measurements.csv", "figures/scoreboard.csv"),
+        results=False,
     ),
 }
 

@@ -1,9 +1,8 @@
 """The types of error of Truong's Table 5, and how many errors of each type every label pass finds."""
 
 import pandas as pd
-from scipy.stats import binomtest
 
-from nblib import paths, results
+from nblib import paths, results, stats
 from nblib.corpora import registry
 from nblib.results import published
 
@@ -70,8 +69,7 @@ def _share(hits: int, n: int) -> tuple[float, float, float]:
     if n < MINIMUM:
         return (float("nan"),) * 3
     # Wilson's interval: for a type that never occurs a bootstrap has no width
-    low, high = binomtest(hits, n).proportion_ci(method="wilson")
-    return 100 * hits / n, 100 * low, 100 * high
+    return 100 * hits / n, *stats.wilson(100 * hits / n, n)
 
 
 def coverage(labels: pd.Series) -> str:
@@ -81,20 +79,20 @@ def coverage(labels: pd.Series) -> str:
 
 
 def result_rows(labels: pd.Series, labelled_by: str, model: str, **about: object) -> list[dict]:
-    """The shares as result rows for Truong's Table 5; none where there are too few errors for shares.
+    """The shares as measurements; none where there are too few errors for shares.
 
     Args:
         labels: one per error.
         labelled_by: an annotator's pass, or an LLM judge.
         model: the tuned model.
-        about: scale, data, official and stand_in of `results.row`.
+        about: scale, data and trained_on of `results.row`.
     """
     if len(labels) < MINIMUM:
         return []
+    system = f"{model}, errors labelled by {labelled_by}"
     rows = []
     for category in CATEGORIES:
         share, low, high = _share(int((labels == category).sum()), len(labels))
-        named = f"{model}, judged by {labelled_by}, {coverage(labels)}"
-        about |= {"n": len(labels), "model": named, "interval": (low, high)}
-        rows.append(results.row("truong", "Table 5", SYSTEM, "GSM8K", metric(category), share, **about))
+        where = {"n": len(labels), "interval": (low, high), **about}
+        rows.append(results.row(system, "GSM8K errors", metric(category), share, **where))
     return rows

@@ -18,12 +18,12 @@ import pandas as pd
 from tqdm import tqdm
 
 from nblib import corpora, paths, results
-from nblib.benchmarks import catalogue, scoring
+from nblib.benchmarks import scoring
 from nblib.benchmarks.llm import harness
 from nblib.benchmarks.llm.harness import MATHEMATICS, LlmTaskError, ask, prompts_sha256, task
 from nblib.models import llm_adapters
 from nblib.models.language_models import LanguageModel
-from nblib.results import published
+from nblib.results import answers, published
 
 CODE_VERSION = 1  # raise it when the scoring of items changes: all is then asked anew
 
@@ -104,27 +104,29 @@ def _store(
 
 def summarise(name: str, table: pd.DataFrame, sampled: bool = False) -> list[dict]:
     """The scores of a task's predictions, one row per view: `test`; of a ranking also each order and their sum; of MMLU also
-    each subject and the mathematics subset; of HellaSwag also what isn't normalised; of GSM8K the flexible extraction."""
+    the mathematics subset and the four groups of subjects; of HellaSwag also what isn't normalised; of GSM8K the flexible
+    extraction."""
     described, corpus = task(name), corpora.describe(task(name).corpus)
     views = {"test": table}
     if described.kind == "ranking":
         views |= {f"{order} order": table.assign(correct=table[f"correct_{order}"]) for order in ("given", "swapped")}
         views["orders summed"] = table.assign(correct=table.correct_summed)
     elif described.kind == "mmlu":
-        mathematics = table[table.subject.isin(MATHEMATICS)]
-        views |= {"mathematics": mathematics} if len(mathematics) else {}
-        views |= {subject: part for subject, part in table.groupby("subject")}
+        groups = {"mathematics": table.subject.isin(MATHEMATICS)}
+        groups |= {group: table.subject.isin(subjects) for group, subjects in harness.mmlu_groups().items()}
+        views |= {group: table[chosen] for group, chosen in groups.items() if chosen.any()}
     elif described.kind == "hellaswag":
         views["not normalised"] = table.assign(correct=table.correct_raw)
     elif described.kind == "gsm8k":
         views["flexible"] = table.assign(correct=table.correct_flexible)
-    metric = scoring.METRICS.get(described.metric, described.metric)
+    metrics = tuple(scoring.CORRELATIONS) if described.kind == "similarity" else (described.metric,)
     return [
         {
-            "task": name, "view": view, "benchmark": corpus.label, "metric": metric, **scoring.measure(part),
+            "task": name, "view": view, "benchmark": corpus.label, "metric": metric, **scoring.measure(part, metric),
             "official": corpus.official and not sampled, "data": f"{corpus.name}, sample" if sampled else corpus.name,
         }
         for view, part in views.items()
+        for metric in metrics
     ]  # fmt: skip
 
 
@@ -156,77 +158,70 @@ def response_biases(name: str, table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{"task": name, "bias": bias, "value": 100 * value, "fair": 100 * fair} for bias, value, fair in found]
 
 
-def result_rows(scored: pd.DataFrame, model: str, scale: str, system: str | None = None) -> list[dict]:
-    """The scores as rows of the results schema, in Truong's Table 3: a ranking counts where both orders of the documents are
-    answered right; other views have their own metric name.
-
-    Args:
-        model: the name of what was run.
-        system: the paper's system if that is what was run; else the row is one of the model's own, and the paper's stays
-            "not run".
-    """
+def result_rows(
+    scored: pd.DataFrame, model: str, scale: str, *, trained_on: str = "", fingerprint: str = ""
+) -> list[dict]:
+    """The scores as measurements (`results.row`). A ranking counts where both orders of the documents are answered right; other
+    views say in `data` what they are."""
     rows = []
     for item in scored[scored.value.notna()].itertuples():  # one answer to every pair has no ρ, so no result
-        described = task(item.task)
-        caveat = _caveat(described) if corpora.describe(described.corpus).official else ""
-        data = f"{item.data}, {caveat}" if caveat else item.data
-        metric = described.metric if item.view == "test" else f"{described.metric} ({item.view})"
-        rows.append(results.row(
-            "truong", "Table 3", system or model, described.benchmark, metric, item.value, n=item.n, scale=scale, data=data,
-            official=item.official and not caveat, interval=(item.ci_low, item.ci_high), model=model,
-        ))  # fmt: skip
+        data = item.data if item.view == "test" else f"{item.data}, {item.view}"
+        rows.append(
+            results.row(
+                model, item.benchmark, item.metric, item.value, data=data, n=item.n, scale=scale,
+                interval=(item.ci_low, item.ci_high), trained_on=trained_on, fingerprint=fingerprint,
+            )
+        )  # fmt: skip
     return rows
-
-
-def _caveat(described: harness.LlmTask) -> str:
-    """Why a score on the official files isn't the paper's quantity itself; "" where it is."""
-    if described.kind == "hellaswag":
-        return "preprocessed texts"
-    return catalogue.get(described.source).caveat if described.kind in harness.OWN_KINDS else ""
 
 
 SYSTEMS = {"Llama-3-8B-Instruct": "none", "Only negation": "only negation", "Only hedging": "only hedging",
            "Llama-3-8B-Hedge": "both"}  # fmt: skip
 
 
-def _printed_llms() -> pd.DataFrame:
+def _printed() -> list[tuple[Any, answers.Answer]]:
+    """The rows of Table 3 for the paper's LLMs, averages aside, each with what of ours answers it."""
     table = published.load("truong")
-    return table[(table.exhibit == "Table 3") & table.system.isin(SYSTEMS)]
+    rows = table[(table.exhibit == "Table 3") & table.system.isin(SYSTEMS)]
+    found = [(row, answers.of("truong", "Table 3", row.benchmark, row.metric)) for row in rows.itertuples()]
+    return [(row, answer) for row, answer in found if answer]
 
 
 def published_scores(scored: pd.DataFrame) -> pd.DataFrame:
     """The scores of the paper's LLMs for the `test` rows of official scores: system, benchmark, view, value, row (its
-    place in `scored`). Miniatures have no published counterpart."""
-    printed = _printed_llms()
+    place in `scored`). Miniatures and sets of our own have no published counterpart."""
     found = []
     for place, item in enumerate(scored.itertuples()):
         if item.view == "test" and corpora.describe(task(item.task).corpus).official:
-            fits = printed[printed.benchmark == task(item.task).benchmark]
-            found += [(one.system, item.benchmark, item.view, one.value, place) for one in fits.itertuples()]
+            fits = [
+                row
+                for row, answer in _printed()
+                if (answer.label, answer.measured) == (item.benchmark, item.metric) and not answer.stand_in
+            ]
+            found += [(row.system, item.benchmark, item.view, row.value, place) for row in fits]
     return pd.DataFrame(found, columns=["system", "benchmark", "view", "value", "row"])
 
 
 def table_3(recorded: pd.DataFrame) -> pd.DataFrame:
-    """Truong's Table 3: what this run has measured, and every printed row of an LLM that it hasn't, with what would run it.
+    """Truong's Table 3: every printed score of an LLM, this model's on the same benchmark, and what would run the printed system.
 
     Args:
-        recorded: rows of the results schema.
+        recorded: this model's measurements.
 
     Returns:
-        system, benchmark, metric, published, ours, interval, n, data, status, command.
+        system, benchmark, metric, published, this_model, interval, n, data, command.
     """
-    columns = ["system", "benchmark", "metric", "published", "ours", "interval", "n", "data", "status", "command"]
-    bounds = zip(recorded.ci_low, recorded.ci_high, strict=True)
-    intervals = [f"{low:.1f} – {high:.1f}" if math.isfinite(low) else "" for low, high in bounds]
-    mine = recorded.assign(interval=intervals, command="")
-    printed = _printed_llms()
-    printed = printed[printed.metric != "benchmark_average"]
-    done = set(zip(mine.system, mine.benchmark, mine.metric, strict=True))
-    absent = printed[[key not in done for key in zip(printed.system, printed.benchmark, printed.metric, strict=True)]]
-    absent = absent.rename(columns={"value": "published"}).assign(
-        ours=math.nan, n=math.nan, interval="", data="", status="not run", command=absent.system.map(_command)
-    )
-    return pd.concat([mine[columns], absent[columns]], ignore_index=True)
+    rows = []
+    for row, answer in _printed():
+        mine = recorded[(recorded.benchmark == answer.label) & (recorded.metric == answer.measured)].head(1)
+        own = (
+            mine.iloc[0] if len(mine) else pd.Series({"value": math.nan, "n": math.nan, "data": "", "ci_low": math.nan})
+        )
+        interval = f"{own.ci_low:.1f} – {own.ci_high:.1f}" if own.ci_low == own.ci_low else ""
+        found = (row.system, answer.label, answer.measured, row.value, own.value, interval, own.n, own.data)
+        rows.append((*found, _command(row.system)))
+    columns = ["system", "benchmark", "metric", "published", "this_model", "interval", "n", "data", "command"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _command(system: str) -> str:

@@ -55,7 +55,7 @@ class LlmTask:
     Attributes:
         kind: how an item is asked and scored: one of `OWN_KINDS`, or mmlu, hellaswag, gsm8k.
         source: what it reads: a task of `nblib.benchmarks.catalogue` (`OWN_KINDS`), else a registered corpus.
-        benchmark, metric: in Truong's Table 3 (SemAntoNeg isn't there).
+        benchmark, metric: its label, and the metric that stands beside the printed numbers.
     """
 
     kind: str
@@ -77,9 +77,9 @@ def _negation(data: str) -> dict[str, LlmTask]:
     """The benchmarks of the catalogue that a language model is asked, those of Truong's Table 3 first."""
     entries, found = catalogue.BENCHMARKS, {}
     asked = {key: one for key, one in catalogue.main_tasks().items() if one.llm and data in entries[key].tasks}
-    for key in sorted(asked, key=lambda key: asked[key].reported_in[0][0] != "truong"):
-        source, (_, _, benchmark, metric) = entries[key].tasks[data], asked[key].reported_in[0]
-        found[f"llm_{source}"] = LlmTask(asked[key].llm, source, benchmark, metric)
+    for key in sorted(asked, key=lambda key: all(one.paper != "truong" for one in asked[key].printed())):
+        source = entries[key].tasks[data]
+        found[f"llm_{source}"] = LlmTask(asked[key].llm, source, asked[key].label, asked[key].headline())
     return found
 
 
@@ -97,6 +97,18 @@ def names(data: str, kind: Literal["all", "negation", "general"] = "all") -> tup
 def tasks() -> dict[str, LlmTask]:
     """All of them by name."""
     return {name: one for data in DATA for name, one in {**_negation(data), **_general(data)}.items()}
+
+
+def mmlu_groups() -> dict[str, list[str]]:
+    """MMLU's groups of subjects (stem, humanities, social sciences, other), as the harness has them; the miniature's names
+    included."""
+    from lm_eval.tasks.mmlu._generate_configs import SUBJECTS  # part of the harness, which takes seconds to import
+
+    ours = {harness: subject for subject, harness in HARNESS_SUBJECTS.items()}
+    groups: dict[str, list[str]] = {}
+    for subject, group in SUBJECTS.items():
+        groups.setdefault(group.replace("_", " "), []).extend(filter(None, [subject, ours.get(subject)]))
+    return groups
 
 
 def task(name: str) -> LlmTask:

@@ -12,7 +12,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from nblib import paths, results
-from nblib.results import published, tables
+from nblib.results import comparison, exhibits, published, tables
+from nblib.results.measurements import DECIMALS
 from nblib.results.report import content, executed, markup
 from nblib.results.report.content import Cell
 from nblib.results.report.executed import Executed
@@ -37,7 +38,10 @@ def build(scale: str) -> Path:
     """
     run = paths.resolve(f"runs/{scale}")
     notebooks = executed.find(run)
-    board = results.scoreboard(results.load(run), scale)
+    measured = results.load(run)
+    board = results.scoreboard(measured, run, scale)
+    file = run / "figures" / "13_results" / "tab_claims.csv"
+    claims = pd.read_csv(file, keep_default_na=False) if file.is_file() else pd.DataFrame()
     draft, target = run / ".report", run / "report"
     shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
     try:
@@ -47,8 +51,9 @@ def build(scale: str) -> Path:
             shown = {"executed": notebook, "cells": cells, "before": before, "after": after}
             _write(draft / notebook.page, "notebook.html.j2", scale=scale, **shown)
             _copy_figures(cells, notebook, draft)
-        board.to_csv(draft / "scoreboard.csv", index=False, lineterminator="\n")
-        _write(draft / "index.html", "index.html.j2", scale=scale, **index(board, notebooks))
+        for name, table in {"scoreboard": board.round(DECIMALS), "measurements": measured}.items():
+            table.to_csv(draft / f"{name}.csv", index=False, lineterminator="\n")
+        _write(draft / "index.html", "index.html.j2", scale=scale, **index(board, claims, len(measured), notebooks))
         shutil.rmtree(target, ignore_errors=True)
         draft.rename(target)
     finally:
@@ -56,18 +61,24 @@ def build(scale: str) -> Path:
     return target / "index.html"
 
 
-def index(board: pd.DataFrame, notebooks: list[Executed]) -> dict[str, object]:
-    """The content of the index: a scoreboard, and the notebooks in their order."""
+def index(board: pd.DataFrame, claims: pd.DataFrame, measured: int, notebooks: list[Executed]) -> dict[str, object]:
+    """The content of the index: the claims, the scoreboard, coverage, and the notebooks in their order.
+
+    Args:
+        claims: notebook 13's table of claims; empty where it wasn't executed.
+        measured: how many measurements the run has.
+    """
     coverage = results.coverage(board)
     groups = [(source, list(group)) for source, group in groupby(notebooks, key=lambda notebook: notebook.source)]
     last = next((notebook for notebook in notebooks if notebook.number == "13"), None)
     return {
         "papers": published.PAPERS,
-        "statuses": coverage.groupby("status").size().reindex(results.STATUSES, fill_value=0).to_dict(),
-        "measured": int((board.status != "not run").sum()),
+        "measured": measured,
+        "claims": claims.to_dict("records"),
         "findings": content.findings(last) if last else "",
         "board": ranked(board).to_dict("records"),
         "coverage": coverage.to_dict("records"),
+        "kinds": {kind: kind.replace(" ", "_").replace("-", "_") for kind in comparison.MEASURED},
         "groups": groups,
         "executed_numbers": {notebook.number for notebook in notebooks},
         "commits": sorted({str(notebook.provenance["commit"]) for notebook in notebooks if notebook.provenance}),
@@ -75,16 +86,11 @@ def index(board: pd.DataFrame, notebooks: list[Executed]) -> dict[str, object]:
 
 
 def ranked(board: pd.DataFrame) -> pd.DataFrame:
-    """The scoreboard with `tables.with_published`'s columns: results with a printed number first, then those without, then what
-    wasn't run."""
-    parts = []
-    for (paper, exhibit), rows in board.groupby(["paper", "exhibit"], sort=False):
-        where = rows[["paper", "exhibit"]].reset_index(drop=True)
-        parts.append(where.join(tables.with_published(rows, paper, exhibit)))
-    table = pd.concat(parts, ignore_index=True)
-    place = table.status.map({status: place for place, status in enumerate(results.STATUSES)})
-    order = pd.DataFrame({"open": place == 2, "unprinted": table.published.isna(), "place": place})
-    return table.loc[order.sort_values(list(order), kind="stable").index]
+    """The scoreboard for reading: what was measured most nearly first, what wasn't run last; n and interval as text."""
+    place = board.measured.map({kind: place for place, kind in enumerate(comparison.MEASURED)})
+    rows = board.assign(interval=tables.interval_text(board.ci_low, board.ci_high))
+    rows["items"] = [exhibits.n_text(*pair) for pair in zip(board.n, board.n_printed, strict=True)]
+    return rows.loc[place.sort_values(kind="stable").index]
 
 
 def _write(file: Path, template: str, **shown: object) -> None:

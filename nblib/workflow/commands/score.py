@@ -43,8 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
         able = names if arguments.benchmarks else scoring.scorable(system, names)
         scored = scoring.score(system, able, arguments.run_dir).summary
         file = paths.resolve(arguments.run_dir) / "results" / f"07_{system.name}.csv"
-        default_paper = None if system.kind == "bi-encoder" else "weller"
-        results.save(scoring.result_rows(scored, system.name, arguments.scale, default_paper=default_paper), file)
+        made = {"fingerprint": system.fingerprint, "trained_on": scoring.trained_on(arguments.run_dir, system.name)}
+        results.save(scoring.result_rows(scored, system.name, arguments.scale, **made), file)
         about = {"system": system.name, "kind": system.kind, "source": system.source, "fingerprint": system.fingerprint}
         about |= {"scale": arguments.scale, "data": arguments.data}
         columns = [column for column in ("seconds", "pairs") if column in scored]

@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _score_family(
     tuned: "Tuned", settings: "Settings", chosen: "TrainingData", number: int, given: argparse.Namespace
 ) -> None:
-    """Score the training on SemAntoNeg, and write its row of Vahtola's Figure 1, `results/07_<name>.csv`.
+    """Score the training on SemAntoNeg (Vahtola's Figure 1), and write `results/07_<name>.csv`.
 
     The paper's models of a family also differ in base, size and amount of data. Here one encoder is trained further on as many
     pairs of each kind, with the same steps and learning rate.
@@ -121,15 +121,13 @@ def _score_family(
     base, trained = encoders.load(settings.base), encoders.load(str(tuned.folder))
     spec = replace(base.spec, name=given.name, sha256=None)
     encoder = replace(trained, spec=spec, cacheable=False)
-    (measured,) = scoring.score(BiEncoder(encoder), [TASK], given.run_dir, dev_splits=False).summary.to_dict("records")
-    row = results.row(
-        "vahtola", "Figure 1", chosen.family, measured["benchmark"], "accuracy", measured["value"], n=measured["n"],
-        scale=given.scale, data=measured["data"], official=measured["official"], stand_in=True,
-        interval=(measured["ci_low"], measured["ci_high"]),
-        model=f"{settings.base}, trained on {chosen.about} ({number:,} pairs), seed {settings.seed}",
+    scored = scoring.score(BiEncoder(encoder), [TASK], given.run_dir, dev_splits=False).summary
+    rows = scoring.result_rows(
+        scored, given.name, given.scale, fingerprint=encoder.fingerprint,
+        trained_on=f"{chosen.about} ({number:,} pairs), seed {settings.seed}, from {settings.base}",
     )  # fmt: skip
     file = paths.resolve(given.run_dir) / "results" / f"07_{given.name}.csv"
-    results.save([row], file)
+    results.save(rows, file)
     provenance.write_sidecar(
         file, **vars(settings), family=chosen.family, pairs_used=number, loss_at_end=tuned.history.loss.iloc[-1],
         scale=given.scale, fingerprint=encoder.fingerprint, seconds=tuned.seconds,

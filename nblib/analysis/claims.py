@@ -1,0 +1,241 @@
+"""Which claims of the four papers hold? Each claim of `data/published/claims.yaml` is checked against what this run measured.
+
+A claim has checks. A check compares two systems on the same items, a score with a bound, two scores with each other, a printed
+number with ours, or two printed numbers. It holds only where an interval settles it. The verdict follows from the checks: all
+hold, some, or none. Where the evidence is a stand-in, the file says what the best verdict can be (`most`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from nblib import paths
+from nblib.benchmarks import catalogue, scoring
+from nblib.errors import StudyError
+from nblib.results import comparison, published
+
+FILE = paths.DATA / "published" / "claims.yaml"
+SUPPORTED, PARTLY, NOT_SUPPORTED, NOT_TESTABLE = VERDICTS = (
+    "supported",
+    "partly",
+    "not supported",
+    "not testable here",
+)
+NOT_MEASURED = "not measured in this run"
+COLUMNS = ["id", "paper", "section", "claim", "measured", "verdict", "because", "refuted_by", "needs", "exhibit"]
+
+
+class ClaimError(StudyError):
+    """A claim that can't be read."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper, in our words.
+
+    Attributes:
+        id, paper: its key, and whose it is.
+        section: where the paper says it.
+        exhibit: the exhibit it belongs to, as in `exhibits.csv`.
+        claim: what is claimed.
+        refuted_by: what would refute it.
+        checks: see `_CHECKS`.
+        because: what limits the evidence.
+        needs: what a better test would take.
+        most: the best verdict that the evidence allows.
+    """
+
+    id: str
+    paper: str
+    section: str
+    exhibit: str
+    claim: str
+    refuted_by: str
+    because: str
+    needs: str
+    checks: tuple[Mapping, ...] = ()
+    most: str = SUPPORTED
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A check's outcome: a sentence with the numbers, and whether what is claimed holds."""
+
+    sentence: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What claims are checked against: a run's predictions, measurements and scoreboard."""
+
+    run_dir: Path
+    measured: pd.DataFrame
+    board: pd.DataFrame
+
+    def score(self, system: str, benchmark: str, metric: str, data: str) -> pd.Series | None:
+        """A measurement; None where it wasn't taken."""
+        table = self.measured
+        fits = (
+            (table.system == system) & (table.benchmark == benchmark) & (table.metric == metric) & (table.data == data)
+        )
+        return table[fits].iloc[0] if fits.any() else None
+
+    def trained_on(self, *systems: str) -> str:
+        """What those of the systems that this study trained were trained on, in brackets."""
+        table = self.measured[self.measured.system.isin(systems) & (self.measured.trained_on != "")]
+        texts = table.drop_duplicates("system").set_index("system").trained_on
+        return "".join(f"; {name} was trained on {text}" for name, text in texts.items())
+
+
+@cache
+def load() -> tuple[Claim, ...]:
+    """Every claim, in the file's order.
+
+    Raises:
+        ClaimError: an entry lacks a key, has one too many, or names an unknown exhibit, verdict or check.
+    """
+    known = set(published.exhibits()[["paper", "exhibit"]].itertuples(index=False, name=None))
+    found = []
+    for entry in yaml.safe_load(FILE.read_text(encoding="utf-8")):
+        try:
+            claim = Claim(**{**entry, "checks": tuple(entry.get("checks", ()))})
+        except TypeError as error:
+            raise ClaimError(f"{FILE}: the claim {entry.get('id', entry)} can't be read ({error}).") from error
+        if (claim.paper, claim.exhibit) not in known:
+            raise ClaimError(
+                f"{FILE}: {claim.id} names an exhibit that exhibits.csv lacks: {claim.paper}, {claim.exhibit}."
+            )
+        if claim.most not in VERDICTS:
+            raise ClaimError(f"{FILE}: {claim.id} has the verdict {claim.most!r}; known: {', '.join(VERDICTS)}.")
+        if unknown := {check["kind"] for check in claim.checks} - _CHECKS.keys():
+            raise ClaimError(f"{FILE}: {claim.id} has an unknown check {unknown}; known: {', '.join(_CHECKS)}.")
+        found.append(claim)
+    return tuple(found)
+
+
+def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> pd.DataFrame:
+    """Every claim with what was measured and the verdict: COLUMNS.
+
+    Args:
+        measured: from `results.load`.
+        board: a scoreboard.
+    """
+    evidence = Evidence(paths.resolve(run_dir), measured, board)
+    rows = []
+    for claim in load():
+        outcomes = [_CHECKS[check["kind"]](check, evidence) for check in claim.checks]
+        taken = [outcome for outcome in outcomes if outcome]
+        said = " ".join(f"{outcome.sentence}." for outcome in taken)
+        row = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)}
+        rows.append({**row, "measured": said or "–", "verdict": verdict(claim, taken)})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def verdict(claim: Claim, outcomes: list[Outcome]) -> str:
+    """The verdict on a claim by its checks' outcomes, at best `claim.most`."""
+    if claim.most == NOT_TESTABLE:
+        return NOT_TESTABLE
+    if not outcomes:
+        return NOT_MEASURED
+    holding = sum(outcome.holds for outcome in outcomes)
+    reached = SUPPORTED if holding == len(outcomes) else PARTLY if holding else NOT_SUPPORTED
+    return max(reached, claim.most, key=VERDICTS.index)
+
+
+def counts(claims: pd.DataFrame) -> str:
+    """How many claims have which verdict, in words."""
+    by_verdict = claims.verdict.value_counts()
+    listed = [f"{by_verdict[name]} {name}" for name in (*VERDICTS, NOT_MEASURED) if name in by_verdict]
+    return f"Of {len(claims)} claims of the four papers: {', '.join(listed)}."
+
+
+# --- checks: each takes its entry and the evidence, and gives an outcome, or None where something wasn't measured ------------
+
+
+def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
+    """Two systems on the same items, by paired bootstrap over clusters: `after` is higher, lower or the same."""
+    before, after, task = check["before"], check["after"], check["task"]
+    names = [f"{task}_test.parquet", f"{task.removesuffix('_sample')}_test.parquet"]
+    for system in (before, after):
+        if not any((scoring.folder_of(evidence.run_dir, system) / name).is_file() for name in names):
+            return None
+    tables = [scoring.load_predictions(evidence.run_dir, system, task) for system in (before, after)]
+    found = scoring.change(*tables)
+    holds = {"higher": found["low"] > 0, "lower": found["high"] < 0, "same": found["low"] <= 0 <= found["high"]}
+    benchmark = catalogue.get(task)
+    unit = "" if benchmark.sampled == "" else f", {benchmark.sampled}"
+    sentence = (
+        f"{benchmark.label}{unit}: {before} {found['before']:.1f}, {after} {found['after']:.1f} ({found['difference']:+.1f}, "
+        f"{found['low']:+.1f} to {found['high']:+.1f}, n = {found['n']:,}{evidence.trained_on(before, after)})"
+    )
+    return Outcome(sentence, bool(holds[check["expect"]]))
+
+
+def _bound(check: Mapping, evidence: Evidence) -> Outcome | None:
+    """A score's interval lies below or above a bound."""
+    item = evidence.score(check["system"], check["benchmark"], check["metric"], check["data"])
+    if item is None:
+        return None
+    bound = check["bound"]
+    holds = {"below": item.ci_high < bound, "above": item.ci_low > bound}[check["expect"]]
+    what = check.get("words", f"{item.benchmark}, {item.metric}")
+    sentence = f"{what}: {_score(item, evidence)}, which is {'' if holds else 'not '}{check['expect']} {bound:g}"
+    return Outcome(sentence, bool(holds))
+
+
+def _apart(check: Mapping, evidence: Evidence) -> Outcome | None:
+    """Two scores with intervals of their own: the second is higher or lower, or the two overlap."""
+    where = {key: check[key] for key in ("system", "benchmark", "metric", "data") if key in check}
+    first, second = (evidence.score(**{**where, **check[side]}) for side in ("first", "second"))
+    if first is None or second is None:
+        return None
+    higher, lower = second.ci_low > first.ci_high, second.ci_high < first.ci_low
+    holds = {"higher": higher, "lower": lower, "overlap": not higher and not lower}[check["expect"]]
+    said = "the intervals overlap" if not higher and not lower else "the intervals are disjoint"
+    what = check.get("words", f"{first.benchmark}, {first.metric}")
+    return Outcome(f"{what}: {_score(first, evidence)} and {_score(second, evidence)}; {said}", bool(holds))
+
+
+def _score(item: pd.Series, evidence: Evidence) -> str:
+    texts = f"{item.system} {item.value:.1f} ({item.ci_low:.1f} to {item.ci_high:.1f}, n = {item.n:,.0f})"
+    return texts + evidence.trained_on(item.system).replace("; ", ", ", 1)
+
+
+def _agrees(check: Mapping, evidence: Evidence) -> Outcome | None:
+    """Our measurement of printed cells agrees with them (`comparison`)."""
+    board = evidence.board
+    chosen = board.measured.isin(["full", "sample", "other protocol"]) & board.published.notna()
+    for column in ("paper", "exhibit", "system", "benchmark", "metric"):
+        if column in check:
+            wanted = check[column] if isinstance(check[column], list) else [check[column]]
+            chosen &= board[column].isin(wanted)
+    rows = board[chosen].drop_duplicates(["system", "benchmark", "metric"])
+    if rows.empty:
+        return None
+    agree = rows.agrees.isin(comparison.AGREEING)
+    each = [
+        f"{row.system} {row.metric} {row.published:g} printed, {row.value:.2f} measured (n = {row.n:,.0f}, {row.agrees})"
+        for row in rows.itertuples()
+    ]
+    return Outcome(f"{'; '.join(each)}", bool(agree.all()))
+
+
+def _printed(check: Mapping, evidence: Evidence) -> Outcome | None:
+    """Two printed numbers of the paper itself: the second is higher."""
+    where = {
+        "paper": check["paper"],
+        "exhibit": check["exhibit"],
+        "metric": check["metric"],
+        "benchmark": check["benchmark"],
+    }
+    first, second = (published.value(system=check[side], **where) for side in ("first", "second"))
+    sentence = f"Printed, {check['benchmark']}: {check['first']} {first:g}, {check['second']} {second:g}"
+    return Outcome(sentence, second > first)
+
+
+_CHECKS = {"change": _change, "bound": _bound, "apart": _apart, "agrees": _agrees, "printed": _printed}
