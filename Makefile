@@ -18,8 +18,9 @@ study: $(ENVIRONMENT)
 	@echo "Figures and tables: runs/$(SCALE)/figures   Adapters: runs/$(SCALE)/adapters   Results: runs/$(SCALE)/results"
 	@echo "Open runs/$(SCALE)/report/index.html"
 
+# As many workers as cores, a file of tests to each in turn; one thread a worker, since more threads than cores make torch crawl
 test: $(ENVIRONMENT)
-	@$(PYTHON) -m pytest
+	@OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(CORES) --dist loadfile --durations 10
 
 lint: $(ENVIRONMENT)
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -c "from importlinter.cli import lint_imports_command as run; run()"

@@ -5,7 +5,7 @@ number with ours, or two printed numbers. It holds only where an interval settle
 hold, some, or none. Where the evidence is a stand-in, the file says what the best verdict can be (`most`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,9 @@ import pandas as pd
 import yaml
 
 from nblib import paths
+from nblib.analysis import training_comparison
 from nblib.benchmarks import catalogue, scoring
+from nblib.benchmarks.base import LocalTask
 from nblib.errors import StudyError
 from nblib.results import comparison, published
 
@@ -26,6 +28,7 @@ SUPPORTED, PARTLY, NOT_SUPPORTED, NOT_TESTABLE = VERDICTS = (
     "not testable here",
 )
 NOT_MEASURED = "not measured in this run"
+SEEDS = 10  # at most, of a variant of the sweep
 COLUMNS = ["id", "paper", "section", "claim", "measured", "verdict", "because", "refuted_by", "needs", "exhibit"]
 
 
@@ -39,6 +42,7 @@ class Claim:
 
     Attributes:
         id, paper: its key, and whose it is.
+        short: the claim in at most ten words.
         section: where the paper says it.
         exhibit: the exhibit it belongs to, as in `exhibits.csv`.
         claim: what is claimed.
@@ -50,6 +54,7 @@ class Claim:
     """
 
     id: str
+    short: str
     paper: str
     section: str
     exhibit: str
@@ -63,10 +68,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A check's outcome: a sentence with the numbers, and whether what is claimed holds."""
+    """A check's outcome: a sentence with the numbers, whether what is claimed holds, and the systems that it is about."""
 
     sentence: str
     holds: bool
+    systems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,11 +91,11 @@ class Evidence:
         )
         return table[fits].iloc[0] if fits.any() else None
 
-    def trained_on(self, *systems: str) -> str:
-        """What those of the systems that this study trained were trained on, in brackets."""
-        table = self.measured[self.measured.system.isin(systems) & (self.measured.trained_on != "")]
+    def trained_on(self, systems: Iterable[str]) -> str:
+        """A sentence on what those of the systems that this study trained were trained on; "" where it trained none."""
+        table = self.measured[self.measured.system.isin(list(systems)) & (self.measured.trained_on != "")]
         texts = table.drop_duplicates("system").set_index("system").trained_on
-        return "".join(f"; {name} was trained on {text}" for name, text in texts.items())
+        return f" Trained on: {'; '.join(f'{name}: {text}' for name, text in texts.items())}." if len(texts) else ""
 
 
 @cache
@@ -131,6 +137,7 @@ def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> p
         outcomes = [_CHECKS[check["kind"]](check, evidence) for check in claim.checks]
         taken = [outcome for outcome in outcomes if outcome]
         said = " ".join(f"{outcome.sentence}." for outcome in taken)
+        said += evidence.trained_on({system for outcome in taken for system in outcome.systems})
         row = {name: getattr(claim, name) for name in COLUMNS if hasattr(claim, name)}
         rows.append({**row, "measured": said or "–", "verdict": verdict(claim, taken)})
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -158,22 +165,47 @@ def counts(claims: pd.DataFrame) -> str:
 
 
 def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
-    """Two systems on the same items, by paired bootstrap over clusters: `after` is higher, lower or the same."""
+    """Two systems on the same items, by paired bootstrap over clusters: `after` is higher, lower, the same, or its change
+    consistent with a number that the paper prints."""
     before, after, task = check["before"], check["after"], check["task"]
-    names = [f"{task}_test.parquet", f"{task.removesuffix('_sample')}_test.parquet"]
-    for system in (before, after):
-        if not any((scoring.folder_of(evidence.run_dir, system) / name).is_file() for name in names):
-            return None
+    if not all(_scored(evidence.run_dir, system, task) for system in (before, after)):
+        return None
     tables = [scoring.load_predictions(evidence.run_dir, system, task) for system in (before, after)]
-    found = scoring.change(*tables)
-    holds = {"higher": found["low"] > 0, "lower": found["high"] < 0, "same": found["low"] <= 0 <= found["high"]}
-    benchmark = catalogue.get(task)
-    unit = "" if benchmark.sampled == "" else f", {benchmark.sampled}"
+    return _changed(check, catalogue.get(task), before, after, scoring.change(*tables), (before, after))
+
+
+def _seeds(check: Mapping, evidence: Evidence) -> Outcome | None:
+    """As `_change`, of two trainings of the sweep over their seeds: `before` and `after` name variants."""
+    sweep, task = evidence.run_dir / "sweep", check["task"]
+    names = {
+        side: [f"{check[side]}-s{seed}" for seed in range(SEEDS) if _scored(sweep, f"{check[side]}-s{seed}", task)]
+        for side in ("before", "after")
+    }
+    if not all(names.values()):
+        return None
+    found = training_comparison.change_over_seeds(sweep, names["before"], names["after"], task)
+    numbers = {side: f"{check[side]} ({len(names[side])} seed{'s' * (len(names[side]) > 1)})" for side in names}
+    return _changed(check, catalogue.get(task), numbers["before"], numbers["after"], found, ())
+
+
+def _scored(run_dir: Path, system: str, task: str) -> bool:
+    folder = scoring.folder_of(run_dir, system)
+    return any((folder / f"{name}_test.parquet").is_file() for name in (task, task.removesuffix("_sample")))
+
+
+def _changed(
+    check: Mapping, task: LocalTask, before: str, after: str, found: Mapping, systems: tuple[str, ...]
+) -> Outcome:
+    low, high = found["low"], found["high"]
+    holds = {"higher": low > 0, "lower": high < 0, "same": low <= 0 <= high}
+    holds["consistent"] = low <= check.get("with", 0) <= high
+    expected = f"; printed: {check['with']:+g}" if check["expect"] == "consistent" else ""
+    sampled = f", {task.sampled}" * bool(task.sampled)
     sentence = (
-        f"{benchmark.label}{unit}: {before} {found['before']:.1f}, {after} {found['after']:.1f} ({found['difference']:+.1f}, "
-        f"{found['low']:+.1f} to {found['high']:+.1f}, n = {found['n']:,}{evidence.trained_on(before, after)})"
+        f"{task.label}{sampled}: {before} {found['before']:.1f}, {after} {found['after']:.1f} ({found['difference']:+.1f}, "
+        f"{low:+.1f} to {high:+.1f}, n = {found['n']:,}{expected})"
     )
-    return Outcome(sentence, bool(holds[check["expect"]]))
+    return Outcome(sentence, bool(holds[check["expect"]]), systems)
 
 
 def _bound(check: Mapping, evidence: Evidence) -> Outcome | None:
@@ -182,10 +214,10 @@ def _bound(check: Mapping, evidence: Evidence) -> Outcome | None:
     if item is None:
         return None
     bound = check["bound"]
-    holds = {"below": item.ci_high < bound, "above": item.ci_low > bound}[check["expect"]]
-    what = check.get("words", f"{item.benchmark}, {item.metric}")
-    sentence = f"{what}: {_score(item, evidence)}, which is {'' if holds else 'not '}{check['expect']} {bound:g}"
-    return Outcome(sentence, bool(holds))
+    holds = bool({"below": item.ci_high < bound, "above": item.ci_low > bound}[check["expect"]])
+    what = check.get("words", item.benchmark)
+    said = f"{'' if holds else 'not '}{check['expect']} {bound:g}"
+    return Outcome(f"{what}: {_score(item)}, {said}", holds, (item.system,))
 
 
 def _apart(check: Mapping, evidence: Evidence) -> Outcome | None:
@@ -197,13 +229,13 @@ def _apart(check: Mapping, evidence: Evidence) -> Outcome | None:
     higher, lower = second.ci_low > first.ci_high, second.ci_high < first.ci_low
     holds = {"higher": higher, "lower": lower, "overlap": not higher and not lower}[check["expect"]]
     said = "the intervals overlap" if not higher and not lower else "the intervals are disjoint"
-    what = check.get("words", f"{first.benchmark}, {first.metric}")
-    return Outcome(f"{what}: {_score(first, evidence)} and {_score(second, evidence)}; {said}", bool(holds))
+    what = check.get("words", first.benchmark)
+    systems = (first.system, second.system)
+    return Outcome(f"{what}: {_score(first)} and {_score(second)}; {said}", bool(holds), systems)
 
 
-def _score(item: pd.Series, evidence: Evidence) -> str:
-    texts = f"{item.system} {item.value:.1f} ({item.ci_low:.1f} to {item.ci_high:.1f}, n = {item.n:,.0f})"
-    return texts + evidence.trained_on(item.system).replace("; ", ", ", 1)
+def _score(item: pd.Series) -> str:
+    return f"{item.system} {item.value:.1f} ({item.ci_low:.1f} to {item.ci_high:.1f}, n = {item.n:,.0f})"
 
 
 def _agrees(check: Mapping, evidence: Evidence) -> Outcome | None:
@@ -219,7 +251,8 @@ def _agrees(check: Mapping, evidence: Evidence) -> Outcome | None:
         return None
     agree = rows.agrees.isin(comparison.AGREEING)
     each = [
-        f"{row.system} {row.metric} {row.published:g} printed, {row.value:.2f} measured (n = {row.n:,.0f}, {row.agrees})"
+        f"{row.system}, {row.metric.replace('_', ' ')}: {row.published:g} printed, {row.value:.2f} measured "
+        f"(n = {row.n:,.0f}, {row.agrees})"
         for row in rows.itertuples()
     ]
     return Outcome(f"{'; '.join(each)}", bool(agree.all()))
@@ -238,4 +271,4 @@ def _printed(check: Mapping, evidence: Evidence) -> Outcome | None:
     return Outcome(sentence, second > first)
 
 
-_CHECKS = {"change": _change, "bound": _bound, "apart": _apart, "agrees": _agrees, "printed": _printed}
+_CHECKS = {"change": _change, "seeds": _seeds, "bound": _bound, "apart": _apart, "agrees": _agrees, "printed": _printed}

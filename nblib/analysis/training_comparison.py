@@ -6,9 +6,10 @@ The input is the per-item predictions and sidecars of notebooks 04 and 07; no mo
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from nblib import paths, provenance, results
+from nblib import paths, provenance, results, stats
 from nblib.benchmarks import catalogue, scoring
 from nblib.results import published
 
@@ -44,7 +45,8 @@ def settings(run_dir: str | Path, name: str) -> dict:
 
 def collect(run_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFrame:
     """The test scores of encoders by the metric that stands beside the printed numbers: encoder, variant, `SETTINGS`, task,
-    benchmark, metric, value, ci_low, ci_high (percent), n; with a row "negation average" over the benchmarks of `in_average`.
+    benchmark, metric, value, ci_low, ci_high (percent), n; with a row "negation average" over the n
+    benchmarks of `in_average`.
 
     Raises:
         ScoreError: an encoder was not scored on these data.
@@ -58,7 +60,7 @@ def collect(run_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFram
             values[benchmark] = measured["value"]
             rows.append({**about, "task": task, "benchmark": benchmark, "metric": metric, **measured})
         average = sum(values[benchmark] for benchmark in counted) / len(counted)
-        rows.append({**about, "task": "", "benchmark": "negation average", "value": average})
+        rows.append({**about, "task": "", "benchmark": "negation average", "value": average, "n": len(counted)})
     return pd.DataFrame(rows)
 
 
@@ -74,6 +76,41 @@ def over_seeds(collected: pd.DataFrame) -> pd.DataFrame:
     averaged["low"] = averaged.ci_low.where(alone, averaged.low)
     averaged["high"] = averaged.ci_high.where(alone, averaged.high)
     return averaged.drop(columns=["ci_low", "ci_high"])
+
+
+def change_over_seeds(
+    sweep_dir: str | Path, before: Sequence[str], after: Sequence[str], task: str
+) -> dict[str, float]:
+    """The change of a score between two trainings, each averaged over its seeds, by paired bootstrap over clusters of items.
+
+    Args:
+        before, after: the encoders of each training, one a seed.
+        task: correlations are by the metric that stands beside the printed numbers.
+
+    Returns:
+        before, after, difference, low, high (percentage points), n.
+
+    Raises:
+        ScoreError: an encoder was not scored on the task.
+    """
+    tables = [scoring.load_predictions(sweep_dir, name, task).set_index("id") for name in (*before, *after)]
+    items, split = tables[0], len(before)
+    kind = "similarity" if "similarity" in items else "correct"
+    columns = [table[kind].reindex(items.index).astype(float).to_numpy() for table in tables]
+    truth = items.score.to_numpy(dtype=float) if kind == "similarity" else np.zeros(len(items))
+    metric = catalogue.get(task).headline()
+
+    def one(column: np.ndarray, score: np.ndarray) -> float:
+        return scoring.correlation(metric, column, score) if kind == "similarity" else float(column.mean())
+
+    def gain(score: np.ndarray, *parts: np.ndarray) -> float:
+        each = [one(part, score) for part in parts]
+        return float(np.mean(each[split:]) - np.mean(each[:split]))
+
+    low, high = stats.cluster_interval(gain, truth, *columns, clusters=items.cluster)
+    each = [100 * one(column, truth) for column in columns]
+    old, new = float(np.mean(each[:split])), float(np.mean(each[split:]))
+    return {"before": old, "after": new, "difference": new - old, "low": 100 * low, "high": 100 * high, "n": len(items)}
 
 
 def relative(averaged: pd.DataFrame, base: str) -> pd.DataFrame:

@@ -37,9 +37,8 @@ METRICS = {
 CORRELATIONS = {"spearman": spearmanr, "pearson": pearsonr}
 CHANGES = ["task", "baseline", "encoder", "before", "after", "difference", "low", "high", "n"]
 TRAINING_TEXTS = {
-    "both": "authored negations and hedges, anchors", "only negation": "authored negations, anchors",
-    "only hedging": "authored hedges, anchors", "NevIR": "NevIR's training pairs",
-    "both + exclusions": "authored negations and hedges and exclusions, anchors",
+    "both": "authored negations and hedges", "only negation": "authored negations", "only hedging": "authored hedges",
+    "NevIR": "NevIR's training pairs", "both + exclusions": "authored negations, hedges and exclusions",
 }  # fmt: skip
 ALIGNED = "nevir_mini"  # its first pair
 
@@ -415,10 +414,11 @@ def trained_on(run_dir: str | Path, system: str) -> str:
     name, _, adapter = system.partition("+")
     folders = [paths.resolve(run_dir) / kind / name for kind in ("encoders", "llms")]
     about = next(filter(None, map(provenance.read_sidecar, folders)), {})
-    number = about.get("anchors_used") or about.get("pairs")
+    number, unit = about.get("anchors_used") or about.get("pairs"), "anchors" if "anchors_used" in about else "pairs"
     texts = about.get("training_data") or about.get("data") or ("NevIR" if about.get("pairs") else "")
     described = TRAINING_TEXTS.get(texts, texts)
-    parts = [f"{described} ({number:,})" if number else described]
+    unit = "pairs" if texts == "NevIR" else unit
+    parts = [f"{described} ({number:,} {unit})" if number else described]
     folder, _, base = about.get("base", "").rpartition("/")
     if folder:  # a base trained in this run
         parts.insert(0, trained_on(run_dir, base))

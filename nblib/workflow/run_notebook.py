@@ -21,6 +21,7 @@ from nblib.workflow import outputs
 # (all-mpnet-base-v2, 96 texts a step). Other C libraries ignore these.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": 2**32, "MALLOC_TRIM_THRESHOLD_": 2**34, "MALLOC_TOP_PAD_": 2**28}
 
+STILLBORN = "Kernel died before replying"  # what jupyter_client says of it
 KERNEL_SECONDS = 300  # for a kernel to start; papermill's 60 are short on a machine that is busy
 
 
@@ -122,7 +123,13 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     kernel = {"kernel_name": "python3", "start_timeout": KERNEL_SECONDS}
     kernel["extra_arguments"] = ["--log-level=ERROR"]  # it warns of its loopback connection
     where = {"cwd": str(paths.PROJECT_ROOT), "progress_bar": bar}
-    papermill.execute_notebook(str(source), str(target), parameters=dict(parameters), **where, **kernel)
+    try:
+        papermill.execute_notebook(str(source), str(target), parameters=dict(parameters), **where, **kernel)
+    except RuntimeError as error:
+        if STILLBORN not in str(error):
+            raise
+        # two kernels that start at once can draw the same port: the later one dies before its first cell, and nothing is lost
+        papermill.execute_notebook(str(source), str(target), parameters=dict(parameters), **where, **kernel)
     if absent := outputs.missing(source.stem, used, started):
         raise ExecutionError(
             f"{source.stem} ran to its end and left no {', '.join(absent)}. Change the notebook, or its entry in "

@@ -1,0 +1,182 @@
+"""The numbers of README and docs, from the record: `nblib record official` fills the marked parts of the texts.
+
+A part stands between `<!-- made: NAME -->` and `<!-- end -->`; what stands there is made by the function of that name below.
+Prose beside the parts holds no number of a result.
+"""
+
+import re
+import textwrap
+from pathlib import Path
+
+import pandas as pd
+
+from nblib import paths
+from nblib.analysis import claims
+from nblib.errors import StudyError
+from nblib.results import comparison, exhibits, measurements, published, tables
+
+TEXTS = ("README.md", "docs/results.md")
+PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+RECORD = "figures/official"
+# The benchmarks of the headline table: head → label, metric, data
+AXES = {
+    "NevIR": ("NevIR", "right_rank", "nevir test"),
+    "ExcluIR": ("ExcluIR", "right_rank", "excluir test"),
+    "CANNOT-WMT r": ("CANNOT-WMT", "pearson", "cannot_wmt test"),
+    "SemAntoNeg": ("SemAntoNeg", "accuracy", "semantoneg test"),
+    "STSB ρ": ("STSB", "spearman", "stsb test"),
+}
+SYSTEMS = (
+    "all-MiniLM-L6-v2", "all-mpnet-base-v2", "maxsim-all-mpnet-base-v2", "hedge-mpnet", "hedge-mpnet-exclusions",
+    "nevir-mpnet", "nevir-multi-vector-mpnet",
+)  # fmt: skip
+
+
+class DocumentError(StudyError):
+    """A text whose parts can't be filled."""
+
+
+class Record:
+    """The tables of record that the parts are made of."""
+
+    def __init__(self, folder: str | Path = RECORD) -> None:
+        folder = paths.resolve(folder)
+        self.folder = folder
+        self.claims = _read(folder / "13_results" / "tab_claims.csv")
+        self.measured = measurements.read(folder / "measurements.csv")
+        self.board = _read(folder / "scoreboard.csv")
+        for column in ("value", "ci_low", "ci_high", "n", "n_printed", "difference", "published"):
+            self.board[column] = pd.to_numeric(self.board[column])
+
+
+def _read(file: Path) -> pd.DataFrame:
+    if not file.is_file():
+        raise DocumentError(
+            f"No {file}: the numbers of README and docs come from the record. Make it: make record SCALE=official"
+        )
+    return pd.read_csv(file, keep_default_na=False)
+
+
+def fill(text: str, record: Record, name: str = "the text") -> str:
+    """A text with its parts made anew.
+
+    Raises:
+        DocumentError: a part has an unknown name.
+    """
+
+    def made(found: re.Match) -> str:
+        if found[2] not in PARTS:
+            raise DocumentError(f"{name} has a part called {found[2]!r}; known: {', '.join(PARTS)}.")
+        return f"{found[1]}{PARTS[found[2]](record).rstrip()}\n{found[3]}"
+
+    return PART.sub(made, text)
+
+
+def update(record: Record) -> list[str]:
+    """Fill README and docs from the record; return the names of those that changed."""
+    changed = []
+    for name in TEXTS:
+        file = paths.PROJECT_ROOT / name
+        old = file.read_text(encoding="utf-8")
+        new = fill(old, record, name)
+        if new != old:
+            with paths.write_atomically(file) as draft:
+                draft.write_text(new, encoding="utf-8")
+            changed.append(name)
+    return changed
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """A table in Markdown."""
+    cells = [
+        [str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in [table.columns, *table.to_numpy()]
+    ]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return "\n".join([lines[0], "|" + "---|" * len(table.columns), *lines[1:]]) + "\n"
+
+
+def _verdicts(record: Record) -> str:
+    """The claims in their short form, by verdict."""
+    short = {claim.id: claim.short for claim in claims.load()}
+    parts = [claims.counts(record.claims)]
+    for name in (*claims.VERDICTS, claims.NOT_MEASURED):
+        chosen = record.claims[record.claims.verdict == name]
+        by_paper = chosen.groupby("paper", sort=False).id
+        listed = [f"{paper.capitalize()}: {'; '.join(short[one] for one in ids)}." for paper, ids in by_paper]
+        if listed:
+            parts.append(textwrap.fill(f"- **{name.capitalize()}.** {' '.join(listed)}", 100, subsequent_indent="  "))
+    return parts[0] + "\n\n" + "\n".join(parts[1:])
+
+
+def _headline(record: Record) -> str:
+    """The headline table: systems by benchmarks."""
+    rows = []
+    for system in SYSTEMS:
+        of_system = record.measured[record.measured.system == system]
+        texts = [text for text in of_system.trained_on.unique() if text]
+        row = {"system": f"{system}{f' ({texts[0]})' if texts else ''}"}
+        for head, where in AXES.items():
+            fits = of_system[(of_system[["benchmark", "metric", "data"]] == list(where)).all(axis=1)]
+            row[head] = _score(fits.iloc[0]) if len(fits) else "–"
+        rows.append(row)
+    return markdown(pd.DataFrame(rows))
+
+
+def _score(item: pd.Series) -> str:
+    half = (item.ci_high - item.ci_low) / 2
+    return f"{item.value:.1f} ± {half:.1f}"
+
+
+def _agreement(record: Record) -> str:
+    """How many of the printed numbers agree."""
+    return textwrap.fill(exhibits.headline(record.board), 100)
+
+
+def _claims(record: Record) -> str:
+    """Every claim with what was measured."""
+    parts = []
+    for row in record.claims.itertuples():
+        parts.append(
+            f"### {row.paper.capitalize()}, {row.section}: {row.verdict}\n\n{row.claim}\n\n- Measured: {row.measured}\n"
+            f"- Why not more: {row.because}\n- Would refute it: {row.refuted_by}\n- It would take: {row.needs}\n"
+        )
+    return "\n".join(parts)
+
+
+def _exhibits(record: Record) -> str:
+    """Every exhibit: its summary and what was measured."""
+    parts = []
+    for row in published.exhibits().itertuples():
+        rows = exhibits.of_exhibit(record.board, row.paper, row.exhibit)
+        parts.append(f"### {row.paper.capitalize()}, {row.exhibit}: {row.title}\n\n{exhibits.summary(rows)}\n")
+        measured = rows[rows.value.notna()]
+        if len(measured):
+            columns = {"system": measured.system, "benchmark": measured.benchmark, "metric": measured.metric}
+            columns |= {"published": measured.published.map("{:g}".format), "ours": measured.value.map("{:.2f}".format)}
+            columns["interval"] = tables.interval_text(measured.ci_low, measured.ci_high)
+            columns["measured"], columns["agrees"] = measured.measured, measured.agrees
+            columns["measured system"] = measured.measured_system.where(measured.measured_system != measured.system, "")
+            parts.append(markdown(pd.DataFrame(columns)))
+    return "\n".join(parts)
+
+
+def _figures(record: Record) -> str:
+    """Every figure of record, by notebook."""
+    parts = []
+    for file in sorted(record.folder.glob("[01]*/fig_*.svg")):
+        if file.parent.name not in "".join(parts):
+            parts.append(f"### {file.parent.name}\n")
+        parts.append(f"![{file.stem[4:].replace('_', ' ')}](../{RECORD}/{file.parent.name}/{file.name})\n")
+    return "\n".join(parts)
+
+
+def _coverage(record: Record) -> str:
+    """How nearly each exhibit was measured."""
+    coverage = comparison.coverage(record.board)
+    return markdown(coverage.drop(columns=["title", "command"]).rename(columns=lambda name: name.replace("_", " ")))
+
+
+PARTS = {
+    "verdicts": _verdicts, "headline": _headline, "agreement": _agreement, "claims": _claims, "exhibits": _exhibits,
+    "coverage": _coverage, "figures": _figures,
+}  # fmt: skip
