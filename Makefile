@@ -13,10 +13,7 @@ NBLIB := $(PYTHON) -m nblib.workflow.cli
 .PHONY: study test lint lab report record export
 
 study: $(ENVIRONMENT)
-	@test -f config/$(SCALE).yaml || { echo "error: no scale '$(SCALE)'. Scales: quick, official, paper."; exit 2; }
-	@$(PYTHON) -m snakemake --configfile config/$(SCALE).yaml --cores $(CORES) --resources gpu=$(GPUS) --rerun-incomplete --nolock --quiet rules host
-	@echo "Figures and tables: runs/$(SCALE)/figures   Adapters: runs/$(SCALE)/adapters   Results: runs/$(SCALE)/results"
-	@echo "Open runs/$(SCALE)/report/index.html"
+	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
 
 test: $(ENVIRONMENT)
 	@$(PYTHON) -m pytest
