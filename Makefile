@@ -22,7 +22,7 @@ lint: $(ENVIRONMENT)
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -c "from importlinter.cli import lint_imports_command as run; run()"
 
 lab: $(ENVIRONMENT)
-	@$(PYTHON) -m jupyter lab notebooks/01_diagnosis.ipynb
+	@$(PYTHON) -m jupyter lab --LabApp.app_settings_dir=config/jupyterlab --LabApp.default_url=/lab/tree/notebooks/README.md
 
 report: $(ENVIRONMENT)
 	@$(NBLIB) report $(SCALE)

@@ -24,6 +24,7 @@ from nblib.results import report
 from nblib.workflow.times import Times
 
 TARGET = "all"  # the Snakefile's rule without a command
+FAILED_JOB = "RuleException"  # what Snakemake says of a failed job beside its JOB_ERROR
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Progress:
         self.begun: Counter[str] = Counter()
         self.running: dict[int, tuple[Job, float]] = {}  # a job's number → the job, and when it started
         self.done, self.failed = 0, 0
+        self.interrupted = False
         self.live = Live(
             get_renderable=self.view, console=console, auto_refresh=True, refresh_per_second=2, transient=True,
             redirect_stdout=False, redirect_stderr=False,
@@ -111,9 +113,13 @@ class Progress:
             self._finish(*self.running.pop(record.job_id))
         elif event == LogEvent.JOB_ERROR:
             job, _ = self.running.pop(record.jobid, (job_of(record), 0.0))
-            self._fail(job)
-        elif event != LogEvent.JOB_ERROR and record.levelno >= logging.ERROR and not self.failed:
-            self._write(Text(record.getMessage().strip(), style="red"))
+            self._fail(job, record.shellcmd)
+        elif record.levelno >= logging.ERROR and not self.failed and getattr(record, "exception", "") != FAILED_JOB:
+            self._write(Text(record.getMessage().strip(), style="red"), whole=True)
+
+    def note(self, text: str) -> None:
+        """Write a line of text."""
+        self._write(Text(text), whole=True)
 
     def _plan(self, stats: dict[str, int]) -> None:
         self.planned = Counter({rule: count for rule, count in stats.items() if rule not in (TARGET, "total")})
@@ -126,16 +132,17 @@ class Progress:
         self.done += 1
         self.times.took(job.rule, job.name, seconds)
         found = report.headline(paths.resolve(job.notebook)) if job.notebook else ""
-        line = f"{self._counter()}  {minutes(seconds):>7}  [bold]{escape(job.title)}[/]"
-        self._write(Text.from_markup(f"{line}  {escape(found)}" if found else line))
+        line = f"{self._counter()}  {minutes(seconds):>8}  [bold]{escape(job.title)}[/]"
+        self._write(Text.from_markup(f"{line} – {escape(found)}" if found else line))
         self.on_finished(job)
 
-    def _fail(self, job: Job) -> None:
+    def _fail(self, job: Job, command: str | None) -> None:
         self.failed += 1
+        if self.interrupted:  # every running job fails then
+            return
         why = report.failure(paths.resolve(job.notebook)) if job.notebook else ""
-        self._write(
-            Text.from_markup(f"[red]failed[/]  [bold]{escape(job.title)}[/]  {escape(why)}".rstrip()), whole=True
-        )
+        why = why or f"To see why, run it alone: {command}"
+        self._write(Text.from_markup(f"[red]failed[/]  [bold]{escape(job.title)}[/]  {escape(why)}"), whole=True)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

@@ -2,10 +2,11 @@
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -55,21 +56,23 @@ def run(scale: str, cores: int, gpus: int) -> Path:
     log = paths.writable_folder(f"runs/{scale}") / "study.log"
     shown = log.relative_to(paths.PROJECT_ROOT)
     with _output_to(log) as terminal:
-        console, reports = Console(file=terminal, highlight=False), GrowingReport(scale)
+        reports, console = GrowingReport(scale), Console(file=terminal, highlight=False)
         with Progress(console, Times(scale), cores, on_finished=reports.update) as progress:
+            reports.start(progress.note)
             try:
-                finished = _snakemake(scale, cores, gpus, progress)
-            except KeyboardInterrupt:
-                raise StudyRunError(f"The run was interrupted. Run the same command to go on (log: {shown}).") from None
+                with _noticing_interrupts(progress):
+                    finished = _snakemake(scale, cores, gpus, progress)
             finally:
                 reports.stop()
+        if progress.interrupted:
+            raise StudyRunError(f"The run was interrupted. Run the same command to go on (log: {shown}).")
         if not finished:
+            where = f"stopped after {progress.done} of {progress.total} jobs" if progress.total else "didn't start"
             raise StudyRunError(
-                f"The run stopped after {progress.done} of {progress.total} jobs. Correct the error above (log: {shown}) and "
-                "run the same command: what is finished is kept."
+                f"The run {where}. Correct the error above (log: {shown}) and run the same command: what is finished is kept."
             )
         if not progress.total:
-            console.print("There is nothing to do: every result is up to date.")
+            progress.note("There is nothing to do: every result is up to date.")
     return paths.resolve(f"runs/{scale}/report/index.html")
 
 
@@ -104,7 +107,24 @@ def _snakemake(scale: str, cores: int, gpus: int, progress: Progress) -> bool:
         snakemake.main(arguments)
     except SystemExit as end:
         return not end.code
+    except KeyboardInterrupt:
+        return False
     return True
+
+
+@contextlib.contextmanager
+def _noticing_interrupts(progress: Progress) -> Iterator[None]:
+    """Let the progress know of Ctrl-C, which Snakemake takes for itself: it stops the jobs, and they fail."""
+
+    def interrupt(number: int, frame: object) -> None:
+        progress.interrupted = True
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager
@@ -135,6 +155,10 @@ class GrowingReport:
     def __init__(self, scale: str) -> None:
         self.scale = scale
         self.wanted, self.ended = threading.Event(), threading.Event()
+
+    def start(self, tell: Callable[[str], None]) -> None:
+        """Begin; `tell` is called once, with where the first report is."""
+        self.tell = tell
         self.thread = threading.Thread(target=self._work, name="report", daemon=True)
         self.thread.start()
 
@@ -152,6 +176,7 @@ class GrowingReport:
         self.thread.join()
 
     def _work(self) -> None:
+        told = False
         while True:
             self.wanted.wait()
             if self.ended.is_set():
@@ -160,5 +185,8 @@ class GrowingReport:
             started = time.monotonic()
             # A notebook that is being written can't be read for a moment: the next report will have it
             with contextlib.suppress(StudyError, OSError):
-                report.build(self.scale, provisional=True)
+                index = report.build(self.scale, provisional=True)
+                if not told:
+                    self.tell(f"The report so far, which grows as notebooks finish: {index}")
+                    told = True
             self.ended.wait(max(LEAST_PAUSE, PAUSE_SHARE * (time.monotonic() - started)))
