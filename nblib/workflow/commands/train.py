@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from nblib.training.tuning import Tuned
 
 HELP = "train a bi-encoder, cross-encoder or multi-vector model"
+ARCHITECTURES = [  # those of nblib.training.trainer, which is slow to import
+    "bi-encoder",
+    "cross-encoder",
+    "multi-vector",
+]
 BASE = "all-MiniLM-L6-v2"
 TASK = "semantoneg"  # what Vahtola's families are compared on
 
@@ -26,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("name", help="what to call the trained model")
     parser.add_argument(
-        "--architecture", required=True, choices=["bi-encoder", "cross-encoder", "multi-vector"],
+        "--architecture", required=True, choices=ARCHITECTURES,
         help="one vector a text; one score for two texts read together; a vector a token, compared by MaxSim",
     )  # fmt: skip
     parser.add_argument(
@@ -61,10 +66,10 @@ def run(arguments: argparse.Namespace) -> None:
     from nblib.benchmarks import scoring
     from nblib.corpora import triples
     from nblib.models.folders import FinetuningError
-    from nblib.training import batches, data, tuning
+    from nblib.training import batches, data, trainer, tuning
     from nblib.training.dev_scores import DevEvaluator
     from nblib.training.losses import LOSSES
-    from nblib.training.trainer import ARCHITECTURES, Settings
+    from nblib.training.trainer import Settings
 
     name, architecture, chosen = arguments.name, arguments.architecture, data.DATA[arguments.data]
     run_dir = paths.resolve(arguments.run_dir)
@@ -86,8 +91,8 @@ def run(arguments: argparse.Namespace) -> None:
     if curve != "none":
         anchors = triples.load_anchors(anchors_file)
         seen = set(triples.training_set(anchors, "NevIR").id) if arguments.data == "nevir" else set()
-        dev, system = anchors[anchors.split == "dev"], ARCHITECTURES[architecture].load(settings, examples)
-        evaluator = DevEvaluator(system, dev, seen, "nevir", ARCHITECTURES[architecture].graded)
+        dev, system = anchors[anchors.split == "dev"], trainer.ARCHITECTURES[architecture].load(settings, examples)
+        evaluator = DevEvaluator(system, dev, seen, "nevir", trainer.ARCHITECTURES[architecture].graded)
     number = sum(map(len, examples.values()))
     about = {"scale": arguments.scale, "data": arguments.data, "training_data": chosen.training_set, "examples": number}
     tuned = tuning.tune(
