@@ -203,6 +203,6 @@ license: {"apache-2.0" if settings.base.startswith("all-") else "other"}
 
 **Provenance.** {provenance.line()}; more in the `.json` beside the folder.
 
-**Use.** {trainer.ARCHITECTURES[architecture].use}. **Limits.** English; one voice of training data; similarities are lower than the base's for
-anything negated, so thresholds tuned for the base need tuning anew.
+**Use.** {trainer.ARCHITECTURES[architecture].use}. **Limits.** English; one voice of training data; similarities are
+lower than the base's for anything negated, so thresholds tuned for the base need tuning anew.
 """
