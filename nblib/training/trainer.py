@@ -175,7 +175,7 @@ def train(
     chosen, loss = ARCHITECTURES[architecture], LOSSES[settings.loss]
     if loss.architecture != architecture:
         known = ", ".join(name for name, other in LOSSES.items() if other.architecture == architecture)
-        raise FinetuningError(f"The loss {settings.loss!r} is not one of a {architecture}; those are: {known}.")
+        raise FinetuningError(f"The loss {settings.loss!r} doesn't train a {architecture}. Losses that do: {known}.")
     folder = paths.writable_folder(folder)
     checkpoints.reserve_folder(folder, {"architecture": architecture, **asdict(settings), "texts": texts_sha256(data)})
     base = chosen.load(settings, data).model
