@@ -125,7 +125,8 @@ class Progress:
         self.planned = Counter({rule: count for rule, count in stats.items() if rule not in (TARGET, "total")})
         left = self.remaining()
         expected = f", about {minutes(left)}" if left is not None else ""
-        self._write(Text(f"{self.total} jobs on {self.cores} cores{expected}"))
+        cores = "1 core" if self.cores == 1 else f"{self.cores} cores"
+        self._write(Text(f"{self.total} jobs on {cores}{expected}"))
 
     def _finish(self, job: Job, started: float) -> None:
         seconds = self.clock() - started
@@ -168,17 +169,19 @@ class Progress:
 
     def view(self) -> Group:
         """What runs now, and a line for the whole."""
+        if not self.planned:
+            return Group(Text("  finding out what must run"))
         now, jobs = self.clock(), Table.grid(padding=(0, 2))
         for job, started in self.running.values():
             expected = self.times.expected(job.rule, job.name)
             of = f"of about {minutes(expected)}" if expected is not None else ""
             jobs.add_row("  running", Text(job.title, style="bold"), minutes(now - started), of)
-        left = self.remaining() if self.planned else None
+        left = self.remaining()
         end = "the end isn't known yet"
         if left is not None:
             end = f"ends about {time.strftime('%H:%M', time.localtime(time.time() + left))}, in {minutes(left)}"
         whole = Table.grid(padding=(0, 2))
-        bar = ProgressBar(total=max(self.total, 1), completed=self.done, width=30)
+        bar = ProgressBar(total=self.total, completed=self.done, width=30)
         whole.add_row(bar, f"{self.done} of {self.total}", f"{minutes(now - self.started)} elapsed", end)
         return Group(jobs, whole)
 

@@ -144,6 +144,10 @@ def test_the_view_shows_what_runs_what_is_done_and_when_it_ends(plain, clock):
     assert lines[1].rstrip().endswith(", in 25 s")
 
 
+def test_before_the_plan_is_known_the_view_says_so(plain):
+    assert shown(plain).strip() == "finding out what must run"
+
+
 def test_the_rule_without_a_command_is_no_job(plain):
     plain.receive(planned(score=1))
     plain.receive(begun(9, "all"))
