@@ -13,10 +13,7 @@ NBLIB := $(PYTHON) -m nblib.workflow.cli
 .PHONY: study test lint lab report record export
 
 study: $(ENVIRONMENT)
-	@test -f config/$(SCALE).yaml || { echo "error: no scale '$(SCALE)'. Scales: quick, official, paper."; exit 2; }
-	@$(PYTHON) -m snakemake --configfile config/$(SCALE).yaml --cores $(CORES) --resources gpu=$(GPUS) --rerun-incomplete --nolock --quiet rules host
-	@echo "Figures and tables: runs/$(SCALE)/figures   Adapters: runs/$(SCALE)/adapters   Results: runs/$(SCALE)/results"
-	@echo "Open runs/$(SCALE)/report/index.html"
+	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
 
 # As many workers as cores, a file of tests to each in turn; one thread a worker, since more threads than cores make torch crawl
 test: $(ENVIRONMENT)
@@ -26,7 +23,7 @@ lint: $(ENVIRONMENT)
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -c "from importlinter.cli import lint_imports_command as run; run()"
 
 lab: $(ENVIRONMENT)
-	@$(PYTHON) -m jupyter lab notebooks/01_diagnosis.ipynb
+	@$(PYTHON) -m jupyter lab --LabApp.app_settings_dir=config/jupyterlab --LabApp.default_url=/lab/tree/notebooks/README.md
 
 report: $(ENVIRONMENT)
 	@$(NBLIB) report $(SCALE)

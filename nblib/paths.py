@@ -34,8 +34,8 @@ def official_data() -> Path | None:
     folder = resolve(value)
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"NBLIB_DATA names {folder}, which is no folder. Point it at the official benchmark files, or unset it to "
-            "have them downloaded from their official sources."
+            f"NBLIB_DATA names {folder}, which isn't a folder. Set it to the folder of the official benchmark files, "
+            "or unset it to have them downloaded from their official sources."
         )
     return folder
 
@@ -61,8 +61,8 @@ def writable_folder(path: str | Path) -> Path:
             pass
     except OSError as error:
         raise PermissionError(
-            f"Can't write to {folder} ({error.strerror or error}). Free or choose another folder: run_dir in the "
-            "notebook's parameters, NBLIB_CACHE for the cache."
+            f"The folder {folder} can't be written to ({error.strerror or error}). Choose another one: with run_dir in the "
+            "notebook's parameters, or with NBLIB_CACHE for the cache."
         ) from error
     return folder
 

@@ -256,7 +256,9 @@ def pooled_methods(run_dir: str | Path) -> pd.DataFrame:
         if len(scores.columns) == runs.k.nunique():
             tables[file.parent.name] = scores
     if not tables:
-        raise FileNotFoundError(f"No encoder with adapter results in {run_dir}/scores. `make study` runs notebook 06.")
+        raise FileNotFoundError(
+            f"There is no encoder with adapter results in {run_dir}/scores. Run notebook 06, or make study."
+        )
     return pd.concat(tables, names=["encoder"])
 
 

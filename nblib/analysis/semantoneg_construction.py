@@ -106,7 +106,9 @@ def construct(pairs: pd.DataFrame, reviewed: pd.DataFrame | None = None) -> Cons
     funnel = [("paraphrase pairs", "pairs", len(left))]
     for step, unit, function in filters:
         if left.empty:
-            raise ConstructionError(f"Of {len(pairs)} paraphrase pairs none is left after “{funnel[-1][0]}”.")
+            raise ConstructionError(
+                f"None of the {len(pairs)} paraphrase pairs is left after the step “{funnel[-1][0]}”. Give more pairs."
+            )
         left = function(left)
         funnel.append((step, unit, len(left)))
         candidates = left if function is substituted else candidates
@@ -131,7 +133,7 @@ def read_pairs(file: str | Path) -> pd.DataFrame:
         for column in ("sentence1", "sentence2"):
             if not isinstance(row.get(column), str):
                 raise ConstructionError(
-                    f"{file}, line {number}: no text {column!r}; a pair has sentence1 and sentence2."
+                    f"{file}, line {number}: the pair has no text {column!r}; it needs sentence1 and sentence2."
                 )
     return pd.DataFrame(rows, columns=["sentence1", "sentence2"])
 

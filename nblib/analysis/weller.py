@@ -81,7 +81,7 @@ def preference(predictions: pd.DataFrame) -> pd.Series:
         NevIRError: a margin is missing.
     """
     if missing := {"margin_q1", "margin_q2"} - set(predictions):
-        raise NevIRError(f"No {' and no '.join(sorted(missing))}: these are no predictions on NevIR.")
+        raise NevIRError(f"These aren't predictions on NevIR: they have no {' and no '.join(sorted(missing))}.")
     first, second = predictions.margin_q1, predictions.margin_q2
     signs = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
     cases = [(np.sign(first) == a) & (np.sign(second) == b) for a, b in signs]
@@ -125,8 +125,8 @@ def edits(ids: Sequence[str]) -> np.ndarray:
     endings = pd.Series(list(ids)).str.rpartition("-")[2]
     if (unknown := ~endings.isin(EDITS)).any():
         raise NevIRError(
-            f"{unknown.sum()} of {len(endings)} ids end in no kind of edit (-2, -3), first: {list(ids)[unknown.argmax()]!r}. "
-            "Only the official NevIR has them."
+            f"{unknown.sum()} of {len(endings)} ids don't end in a kind of edit (-2, -3); the first is "
+            f"{list(ids)[unknown.argmax()]!r}. Only the official NevIR has such ids."
         )
     return endings.map(EDITS).to_numpy()
 
@@ -198,7 +198,7 @@ def epochs(run_dir: str | Path, every_epoch: str, nevir_trained: Sequence[str]) 
     tables = []
     for name, file, command in curves:
         if not file.is_file():
-            raise scoring.ScoreError(f"No epochs of {name} at {file}. Train it: {command}")
+            raise scoring.ScoreError(f"There are no dev scores by epoch of {name} at {file}. Train it: {command}")
         table = pd.read_csv(file)
         tables.append(table if "architecture" in table else table.assign(architecture="bi-encoder"))
     table = pd.concat(tables, ignore_index=True).dropna(subset="n")  # the training loss has no n

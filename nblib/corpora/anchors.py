@@ -98,7 +98,7 @@ def select(pool: pd.DataFrame, n: int, seed: int = 0) -> pd.DataFrame:
         AnchorError: fewer sentences of some length than needed.
     """
     if n < 1:
-        raise AnchorError(f"{n} anchors can't be sampled: at least 1.")
+        raise AnchorError(f"The number of anchors must be at least 1, not {n}.")
     pool = pool.assign(rank=[_rank(seed, sentence) for sentence in pool.anchor]).sort_values("rank", kind="stable")
     sizes = {length: round(share * n) for length, share in LENGTHS.items()}
     sizes["middle"] += n - sum(sizes.values())
@@ -107,7 +107,7 @@ def select(pool: pd.DataFrame, n: int, seed: int = 0) -> pd.DataFrame:
     there = allowed.length.value_counts().reindex(list(sizes), fill_value=0)
     short = [length for length in sizes if there[length] < sizes[length]]
     if short:
-        missing = ", ".join(f"{sizes[length]} {length} ones (there are {there[length]})" for length in short)
+        missing = ", ".join(f"{sizes[length]} {length} sentences (there are {there[length]})" for length in short)
         affirmative = pool.length[~pool.negative].value_counts()
         most = min(int(affirmative.get(length, 0) / share) for length, share in LENGTHS.items())
         raise AnchorError(f"{n} anchors need {missing}. Ask for at most {most}, or add sources.")
@@ -215,7 +215,10 @@ def _folder(folder: str | Path | None) -> Path:
         return paths.resolve(folder)
     data = paths.official_data()
     if data is None:
-        raise AnchorError("No anchors: set NBLIB_DATA to the folder of the official data, which has them in anchors/.")
+        raise AnchorError(
+            "There are no anchors, because NBLIB_DATA isn't set. Set it to the folder of the official data, which has them in "
+            "anchors/."
+        )
     return data / "anchors"
 
 

@@ -71,7 +71,7 @@ def sample(table: pd.DataFrame, size: int, seed: int, by: str = "source") -> pd.
     share = size // len(counts)
     if not 0 < share <= counts.min():
         raise PairError(
-            f"{size} pairs, {share} for each {by}, can't be sampled: of {counts.idxmin()!r} there are {counts.min()}. "
-            f"Ask for {len(counts)} to {counts.min() * len(counts)}."
+            f"A sample of {size} pairs takes {share} of each {by}, and there are {counts.min()} of {counts.idxmin()!r}. "
+            f"Ask for {len(counts)} to {counts.min() * len(counts)} pairs."
         )
     return table.groupby(by).sample(share, random_state=seed).sample(frac=1, random_state=seed).reset_index(drop=True)

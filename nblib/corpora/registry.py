@@ -132,7 +132,7 @@ def locate(corpus: Corpus, split: str) -> Path:
         if corpus.source and not (root / expected).exists():
             _download(corpus, split, root / expected)
     if not (root / expected).is_file():
-        raise CorpusError(f"{corpus.name} ({split}): no file {root / expected}. {hint}")
+        raise CorpusError(f"{corpus.name} ({split}): there is no file {root / expected}. {hint}")
     return root / expected
 
 
@@ -176,15 +176,17 @@ def validate(rows: list[dict], corpus: Corpus, split: str, where: str) -> pd.Dat
     repeated = table[table.duplicated(corpus.key)]
     if len(repeated):
         key, first = ", ".join(corpus.key), tuple(repeated.iloc[0][corpus.key])
-        raise CorpusError(f"{place}: {len(repeated)} rows repeat a key ({key}), first {first}.")
+        raise CorpusError(f"{place}: {len(repeated)} rows repeat a key ({key}); the first is {first}.")
     wanted = corpus.splits[split]
     if len(table) != wanted.rows:
-        raise CorpusError(f"{place}: {len(table)} rows, expected {wanted.rows}. Is it cut short, or another version?")
+        raise CorpusError(
+            f"{place}: it has {len(table)} rows, expected {wanted.rows}. It is cut short, or another version: fetch it again."
+        )
     found = content_hash(table, corpus)
     if found != wanted.sha256:
         raise CorpusError(
-            f"{place}: the content hash is {found}, expected {wanted.sha256}: other texts, labels or scores than the "
-            "study's. Fetch the file again."
+            f"{place}: the content hash is {found}, expected {wanted.sha256}. Texts, labels or scores differ from the "
+            "study's: fetch the file again."
         )
     return table
 

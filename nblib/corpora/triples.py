@@ -62,7 +62,9 @@ def split(anchors: pd.DataFrame, dev: int = 100, seed: int = 0) -> pd.DataFrame:
     apart = anchors.id.isin(held_out())
     rest = anchors[~apart].sample(frac=1, random_state=seed)
     if not 0 <= dev < len(rest):
-        raise TripleError(f"{dev} dev anchors of {len(rest)} leave none to train on. Choose another dev.")
+        raise TripleError(
+            f"dev must be between 0 and {len(rest) - 1}, so that some of {len(rest)} anchors are left to train on. It is {dev}."
+        )
     parts = {"train": rest[dev:], "dev": rest[:dev], "held out": anchors[apart]}
     return pd.concat([part.assign(split=name) for name, part in parts.items()], ignore_index=True)
 
@@ -74,7 +76,9 @@ def subset(anchors: pd.DataFrame, size: int) -> pd.DataFrame:
         TripleError: fewer anchors than asked for.
     """
     if not 0 < size <= len(anchors):
-        raise TripleError(f"A subset of {size} anchors of {len(anchors)} is impossible.")
+        raise TripleError(
+            f"A subset can't have {size} of {len(anchors)} anchors. Choose a size from 1 to {len(anchors)}."
+        )
     return anchors.head(size).reset_index(drop=True)
 
 
@@ -169,9 +173,9 @@ def check(triples: pd.DataFrame) -> pd.DataFrame:
         TripleError: no triples, a missing column, an empty text, or two of a triple's texts identical; names the first.
     """
     if missing := [column for column in COLUMNS if column not in triples]:
-        raise TripleError(f"Triples without the columns {', '.join(missing)}; they have {', '.join(triples.columns)}.")
+        raise TripleError(f"The triples lack the columns {', '.join(missing)}; they have {', '.join(triples.columns)}.")
     if triples.empty:
-        raise TripleError("No triples: neither positives nor negatives to learn from.")
+        raise TripleError("There are no triples, so there is nothing to learn from.")
     texts = triples[["anchor", "positive", "negative"]]
     empty = ~texts.map(lambda text: isinstance(text, str) and bool(text.strip())).all(axis=1)
     same = (texts.anchor == texts.negative) | (texts.positive == texts.negative) | (texts.anchor == texts.positive)
@@ -179,8 +183,8 @@ def check(triples: pd.DataFrame) -> pd.DataFrame:
         if where.any():
             first = triples[where].iloc[0]
             raise TripleError(
-                f"{where.sum()} triples with {fault}, first: anchor {first.id}, {first.hedge} / {first.negation}: "
-                f"{first.anchor!r}, {first.positive!r}, {first.negative!r}. Mend the text or leave the anchor out."
+                f"{where.sum()} triples have {fault}; the first is anchor {first.id}, {first.hedge} / {first.negation}: "
+                f"{first.anchor!r}, {first.positive!r}, {first.negative!r}. Correct the text, or leave the anchor out."
             )
     return triples
 
@@ -219,15 +223,15 @@ def load_anchors(file: str | Path) -> pd.DataFrame:
     """
     table = _read(file, {"id", "anchor", "entailment", "split", *VARIANTS}, "03")
     if leaked := set(table.id[table.split != "held out"]) & set(held_out()):
-        count = f"{len(leaked)} held-out anchors, first {min(leaked)}"
-        raise TripleError(f"{paths.resolve(file)} would train on {count}. {_how('03')}")
+        count = f"{len(leaked)} held-out anchors (the first is {min(leaked)})"
+        raise TripleError(f"A training on {paths.resolve(file)} would use {count}. {_how('03')}")
     return table
 
 
 def _read(file: str | Path, columns: set[str], notebook: str) -> pd.DataFrame:
     file = paths.resolve(file)
     if not file.is_file():
-        raise TripleError(f"No anchors at {file}. {_how(notebook)}")
+        raise TripleError(f"There are no anchors at {file}. {_how(notebook)}")
     try:
         table = pd.read_parquet(file)
     except Exception as error:  # pyarrow has its own for every way a file can be damaged

@@ -37,7 +37,7 @@ def encode(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric", 
     """
     for text in texts:
         if not isinstance(text, str) or not text.strip():
-            raise EmbeddingError(f"Can't encode {text!r}: not a non-empty string.")
+            raise EmbeddingError(f"{text!r} can't be encoded: it is empty, or no string.")
     if role == "query" and encoder.query_tower is not None:
         return encode(encoder.query_tower, texts, role=role, batch_size=batch_size)
     if encoder.base is not None and len(texts):  # what the base has encoded need not be encoded again

@@ -288,9 +288,9 @@ def _unit(x: np.ndarray, name: str = "embeddings") -> np.ndarray:
     x = np.asarray(x, dtype=np.float64)
     norms = np.linalg.norm(x, axis=-1, keepdims=True)
     if not np.isfinite(norms).all():
-        raise AdapterError(f"NaN or infinite values among the {name}: encode these texts again, or leave them out.")
+        raise AdapterError(f"The {name} have NaN or infinite values. Encode these texts again, or leave them out.")
     if not (norms > 0).all():
-        raise AdapterError(f"A zero vector among the {name}: it has no direction, so no similarity. Leave it out.")
+        raise AdapterError(f"The {name} have a zero vector, which has no direction and so no similarity. Leave it out.")
     return x / norms
 
 
@@ -299,6 +299,6 @@ def _check_triplets(weighting: str, anchors: np.ndarray, positives: np.ndarray, 
         raise AdapterError(f"Unknown weighting {weighting!r}; known: {', '.join(WEIGHTINGS)}.")
     shapes = f"anchors {np.shape(anchors)}, positives {np.shape(positives)}, negatives {np.shape(negatives)}"
     if len(anchors) == 0:
-        raise AdapterError(f"No triplets to learn from: {shapes}.")
+        raise AdapterError(f"There are no triplets to learn from: {shapes}.")
     if not np.shape(anchors) == np.shape(positives) == np.shape(negatives)[::2]:
-        raise AdapterError(f"Shapes that don't belong together: {shapes}.")
+        raise AdapterError(f"The shapes don't belong together: {shapes}.")

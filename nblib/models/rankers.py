@@ -68,10 +68,13 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
         spec = RankerSpec(name=folder.name, kind=_kind_of(folder), hub=str(folder))
     if spec is None:
         raise RankerError(
-            f"No ranker called {name!r}. Registered: {', '.join(entries())}. Else: a folder, or {MAXSIM} and an encoder."
+            f"There is no ranker called {name!r}. Registered: {', '.join(entries())}. You can also give a folder, or {MAXSIM} "
+            "before an encoder's name."
         )
     if spec.kind == "paddle":
-        raise RankerError(f"{name}: its weights were published for PaddlePaddle alone, which this study doesn't use.")
+        raise RankerError(
+            f"{name} can't be loaded: its weights exist only for PaddlePaddle, which this study doesn't use."
+        )
     try:
         return _LOADERS[spec.kind](spec, device)
     except RankerError:
@@ -92,7 +95,7 @@ def _kind_of(folder: Path) -> str:
     if saved not in CLASSES:
         raise RankerError(
             f"{folder} holds {f'a {saved}' if saved else 'no model of sentence-transformers'}, not one of {', '.join(CLASSES)}. "
-            f"An encoder's tokens rank under {MAXSIM}{folder.name}."
+            f"To rank by the token vectors of an encoder, give {MAXSIM} before its name: {MAXSIM}{folder.name}."
         )
     return CLASSES[saved].kind
 

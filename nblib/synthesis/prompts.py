@@ -75,16 +75,16 @@ def cue(anchor_id: str, hedge: str, seed: int = 0) -> str:
 def _check(anchors: pd.DataFrame) -> None:
     if missing := [column for column in ("id", "anchor") if column not in anchors]:
         raise SynthesisError(
-            f"Anchors without the column {', '.join(missing)}; they have {', '.join(anchors.columns)}."
+            f"The anchors lack the column {', '.join(missing)}; they have {', '.join(anchors.columns)}."
         )
     if anchors.id.duplicated().any():
         raise SynthesisError(
-            f"Two anchors have the id {anchors.id[anchors.id.duplicated()].iloc[0]!r}: ids must be unique."
+            f"Two anchors have the id {anchors.id[anchors.id.duplicated()].iloc[0]!r}. Give each an id of its own."
         )
     empty = ~anchors.anchor.map(lambda text: isinstance(text, str) and bool(text.strip()))
     if empty.any():
         raise SynthesisError(
-            f"{empty.sum()} anchors are empty, first: id {anchors.id[empty].iloc[0]!r}. Leave them out."
+            f"{empty.sum()} anchors are empty; the first has the id {anchors.id[empty].iloc[0]!r}. Leave them out."
         )
 
 
@@ -95,7 +95,7 @@ def parse(generation: Generation) -> Parsed:
         SynthesisError: it answers a prompt that the paper doesn't have.
     """
     if generation.kind not in KINDS:
-        raise SynthesisError(f"A generation of kind {generation.kind!r}; known: {', '.join(KINDS)}.")
+        raise SynthesisError(f"A generation has the unknown kind {generation.kind!r}; known: {', '.join(KINDS)}.")
     return parsing.parse(
         generation.answer,
         KINDS[generation.kind],

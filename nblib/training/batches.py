@@ -31,8 +31,9 @@ def examples(triples: pd.DataFrame, together: bool = False) -> pd.DataFrame:
         sizes = texts.map(len)
         if sizes.nunique() > 1:
             raise TripleError(
-                f"Between {sizes.min()} and {sizes.max()} {side}s for an anchor{'' if together else ' and a positive'}; a step "
-                "needs equally many. Keep only anchors with every variant (triples.filtered)."
+                f"There are between {sizes.min()} and {sizes.max()} {side}s for an anchor"
+                f"{'' if together else ' and a positive'}; a step needs equally many. Keep only anchors with every "
+                "variant (triples.filtered)."
             )
         columns.append(pd.DataFrame(texts.tolist()).rename(columns=lambda number, side=side: f"{side}_{number + 1}"))
     anchors = texts.index.to_frame(index=False)[["anchor"]]

@@ -65,7 +65,9 @@ def interpolate(base: nn.Module, tuned: nn.Module, alpha: float) -> nn.Module:
     model = copy.deepcopy(base)
     start, end = model.state_dict(), _merged(tuned)
     if {key: value.shape for key, value in start.items()} != {key: value.shape for key, value in end.items()}:
-        raise FinetuningError("Weights of different shapes: interpolate between a base and what was trained from it.")
+        raise FinetuningError(
+            "The weights have different shapes. Interpolate between a base and what was trained from it."
+        )
     model.load_state_dict({
         key: torch.lerp(value, end[key], alpha) if value.is_floating_point() else value for key, value in start.items()
     })  # fmt: skip

@@ -71,7 +71,10 @@ class Settings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "targets", tuple(self.targets))  # JSON has lists
         if self.batch_size % self.accumulation:
-            raise LoraError(f"{self.batch_size} pairs a step can't be computed in {self.accumulation} equal parts.")
+            raise LoraError(
+                f"{self.batch_size} pairs a step can't be computed in {self.accumulation} equal parts. Choose an accumulation "
+                "that divides batch_size."
+            )
 
     @property
     def dtype(self) -> Dtype:
@@ -213,7 +216,8 @@ def train(
     folder = paths.writable_folder(folder)
     if settings.batch_size % (settings.accumulation * processes):
         raise LoraError(
-            f"{settings.batch_size} pairs a step can't be shared by {processes} processes in {settings.accumulation} parts each."
+            f"{settings.batch_size} pairs a step can't be shared by {processes} processes in {settings.accumulation} parts each. "
+            "Choose a batch_size that both divide."
         )
     checkpoints.reserve_folder(folder, {**asdict(settings), "pairs": _texts_sha256(table)})
     with paths.write_atomically(folder / "pairs.parquet") as draft:

@@ -119,20 +119,30 @@ class Architecture:
     Attributes:
         load: gives the base; its `model` is trained.
         trainer, arguments: sentence-transformers' classes.
+        use: how its folder is loaded, for the model card.
         graded: whether its score is a degree of similarity, so that STS can be measured.
     """
 
     load: Callable[[Settings, DatasetDict], System]
     trainer: type
     arguments: type
+    use: str
     graded: bool = True
 
 
 ARCHITECTURES = {
-    "bi-encoder": Architecture(_bi_encoder, SentenceTransformerTrainer, SentenceTransformerTrainingArguments),
-    "cross-encoder": Architecture(_cross_encoder, CrossEncoderTrainer, CrossEncoderTrainingArguments, graded=False),
-    "multi-vector": Architecture(_multi_vector, MultiVectorEncoderTrainer, MultiVectorEncoderTrainingArguments),
-}
+    "bi-encoder": Architecture(
+        _bi_encoder, SentenceTransformerTrainer, SentenceTransformerTrainingArguments,
+        "`SentenceTransformer(folder)`, or where the folder holds a LoRA alone, `SentenceTransformer(base)` and then its "
+        "`load_adapter(folder)`",
+    ),
+    "cross-encoder": Architecture(
+        _cross_encoder, CrossEncoderTrainer, CrossEncoderTrainingArguments, "`CrossEncoder(folder)`", graded=False
+    ),
+    "multi-vector": Architecture(
+        _multi_vector, MultiVectorEncoderTrainer, MultiVectorEncoderTrainingArguments, "`MultiVectorEncoder(folder)`"
+    ),
+}  # fmt: skip
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -165,7 +175,7 @@ def train(
     chosen, loss = ARCHITECTURES[architecture], LOSSES[settings.loss]
     if loss.architecture != architecture:
         known = ", ".join(name for name, other in LOSSES.items() if other.architecture == architecture)
-        raise FinetuningError(f"The loss {settings.loss!r} is not one of a {architecture}; those are: {known}.")
+        raise FinetuningError(f"The loss {settings.loss!r} doesn't train a {architecture}. Losses that do: {known}.")
     folder = paths.writable_folder(folder)
     checkpoints.reserve_folder(folder, {"architecture": architecture, **asdict(settings), "texts": texts_sha256(data)})
     base = chosen.load(settings, data).model

@@ -22,13 +22,6 @@ from nblib.training import checkpoints, finished, interpolation, trainer
 from nblib.training.dev_scores import DevEvaluator, choose_alpha
 from nblib.training.trainer import Settings
 
-USE = {
-    "bi-encoder": "`SentenceTransformer(folder)`, or where the folder holds a LoRA alone, `SentenceTransformer(base)` and then "
-    "its `load_adapter(folder)`",
-    "cross-encoder": "`CrossEncoder(folder)`",
-    "multi-vector": "`MultiVectorEncoder(folder)`",
-}
-
 
 @dataclass(frozen=True)
 class Tuned:
@@ -210,6 +203,6 @@ license: {"apache-2.0" if settings.base.startswith("all-") else "other"}
 
 **Provenance.** {provenance.line()}; more in the `.json` beside the folder.
 
-**Use.** {USE[architecture]}. **Limits.** English; one voice of training data; similarities are lower than the base's for
-anything negated, so thresholds tuned for the base need tuning anew.
+**Use.** {trainer.ARCHITECTURES[architecture].use}. **Limits.** English; one voice of training data; similarities are
+lower than the base's for anything negated, so thresholds tuned for the base need tuning anew.
 """

@@ -1,4 +1,4 @@
-"""The command `nblib`: runs notebooks, scores and trains systems, makes reports and keeps the figures of record.
+"""The command `nblib`: run notebooks, score and train systems, make reports, and keep the reference figures.
 
 A subcommand is a module of `nblib.workflow.commands`. An error that the user can correct ends with one line and exit status 2.
 """
@@ -15,7 +15,7 @@ from nblib.workflow import commands
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
-    description = __doc__.splitlines()[0].removeprefix("The command `nblib`: ")
+    description = __doc__.splitlines()[0].removeprefix("The command `nblib`: ").capitalize()
     epilog = "nblib COMMAND --help explains a command and shows examples."
     whole = argparse.ArgumentParser(prog="nblib", description=description, epilog=epilog)
     subparsers = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")

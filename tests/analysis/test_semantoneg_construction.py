@@ -200,9 +200,11 @@ def test_a_review_cant_bring_in_sentences(mini):
 
 
 def test_where_nothing_is_left_the_step_is_named():
-    with pytest.raises(ConstructionError, match="Of 1 paraphrase pairs none is left after “a negation in exactly one”"):
+    with pytest.raises(
+        ConstructionError, match="None of the 1 paraphrase pairs is left after the step “a negation in exactly one”"
+    ):
         semantoneg_construction.construct(as_pairs(("The sky is so blue.", "How blue the sky is!")))
-    with pytest.raises(ConstructionError, match="after “an antonym in WordNet"):
+    with pytest.raises(ConstructionError, match="after the step “an antonym in WordNet"):
         semantoneg_construction.construct(as_pairs(("The curtains are not purple.", "The curtains are blue instead.")))
 
 
@@ -216,7 +218,7 @@ def test_pairs_are_read_from_json_lines(tmp_path):
     (read,) = semantoneg_construction.read_pairs(file).to_dict("records")
     assert read == {"sentence1": "I'm not guilty.", "sentence2": "I am innocent."}
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    with pytest.raises(ConstructionError, match=r"pairs\.jsonl, line 2: no text 'sentence2'"):
+    with pytest.raises(ConstructionError, match=r"pairs\.jsonl, line 2: the pair has no text 'sentence2'"):
         semantoneg_construction.read_pairs(file)
 
 

@@ -86,9 +86,9 @@ def test_scores_by_kind_of_edit():
 
 
 def test_what_is_not_nevir_is_refused():
-    with pytest.raises(NevIRError, match=r"2 of 3 ids end in no kind of edit.*'nevir-0001'"):
+    with pytest.raises(NevIRError, match=r"2 of 3 ids don't end in a kind of edit.*'nevir-0001'"):
         weller.edits(["12-3", "nevir-0001", "7"])
-    with pytest.raises(NevIRError, match="No margin_q1 and no margin_q2"):
+    with pytest.raises(NevIRError, match="they have no margin_q1 and no margin_q2"):
         weller.preferences(pd.DataFrame({"id": ["1"], "cluster": [0], "margin": [1.0]}))
 
 
@@ -135,9 +135,13 @@ def test_epochs_of_every_architecture_stand_in_one_table(tmp_path):
     assert table.architecture.tolist() == ["bi-encoder"] * 2 + ["multi-vector"] * 2
     assert table.value.tolist() == [10, 20, 11, 20], "and no training loss"
     assert weller.epochs(tmp_path, "bi", []).architecture.unique().tolist() == ["bi-encoder"]
-    with pytest.raises(scoring.ScoreError, match=r"No epochs of nevir-cross at .*nblib train nevir-cross --data nevir"):
+    with pytest.raises(
+        scoring.ScoreError, match=r"no dev scores by epoch of nevir-cross at .*nblib train nevir-cross --data nevir"
+    ):
         weller.epochs(tmp_path, "bi", ["nevir-cross"])
-    with pytest.raises(scoring.ScoreError, match=r"No epochs of absent at .*nblib run 04 .*-p name absent"):
+    with pytest.raises(
+        scoring.ScoreError, match=r"no dev scores by epoch of absent at .*nblib run 04 .*-p name absent"
+    ):
         weller.epochs(tmp_path, "absent", [])
 
 

@@ -45,5 +45,5 @@ def test_the_profile_counts_and_finds_the_weakest(tmp_path):
 
 
 def test_an_empty_variant_is_refused():
-    with pytest.raises(embeddings.EmbeddingError, match="not a non-empty string"):
+    with pytest.raises(embeddings.EmbeddingError, match="it is empty, or no string"):
         negation_profile.predictions(anchors().assign(word=""), BiEncoder(written({})))

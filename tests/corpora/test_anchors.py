@@ -114,7 +114,7 @@ def test_a_file_with_other_rows_is_an_error(folder):
 
 
 def test_more_than_there_is_says_how_many_there_are(folder):
-    expected = r"10000 anchors need 5000 short ones .*4000 middle ones .*Ask for at most \d+"
+    expected = r"10000 anchors need 5000 short sentences .*4000 middle sentences .*Ask for at most \d+"
     with pytest.raises(AnchorError, match=expected) as failure:
         anchors.select(anchors.proxies(folder), 10_000)
     most = int(str(failure.value).split("at most ")[1].split(",")[0])
@@ -124,7 +124,7 @@ def test_more_than_there_is_says_how_many_there_are(folder):
 
 
 def test_without_the_official_data_it_says_what_to_set():
-    with pytest.raises(AnchorError, match="set NBLIB_DATA"):
+    with pytest.raises(AnchorError, match="NBLIB_DATA isn't set"):
         anchors.proxies()
 
 

@@ -45,7 +45,7 @@ def test_a_premise_needs_both_an_entailed_and_a_contradicting_sentence(at_hand):
 
 
 def test_without_the_official_data_it_says_what_is_missing():
-    with pytest.raises(anchors.AnchorError, match="set NBLIB_DATA"):
+    with pytest.raises(anchors.AnchorError, match="NBLIB_DATA isn't set"):
         pairs.snli()
 
 
@@ -61,7 +61,7 @@ def test_a_draw_has_equally_many_of_each_source_and_none_twice(sources, size, se
     counts = Counter(sources)
     share = size // len(counts)
     if not 0 < share <= min(counts.values()):
-        with pytest.raises(pairs.PairError, match=f"{size} pairs, {share} for each source, can't be sampled"):
+        with pytest.raises(pairs.PairError, match=f"{size} pairs takes {share} of each source"):
             pairs.sample(table, size, seed)
         return
     drawn = pairs.sample(table, size, seed)

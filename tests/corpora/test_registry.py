@@ -112,7 +112,7 @@ def changed(**values):
         (changed(sentence1="  "), "row 2, column 'sentence1': '  ' is no usable str"),
         (changed(choices=[]), "row 2, column 'choices'"),
         (changed(choices=["z", ""]), "row 2, column 'choices'"),
-        (changed(id="b"), r"1 rows repeat a key \(id\), first \('b',\)"),
+        (changed(id="b"), r"1 rows repeat a key \(id\); the first is \('b',\)"),
         (as_lines(ROWS[:2]), "2 rows, expected 3"),
     ],
 )  # fmt: skip

@@ -69,7 +69,7 @@ def test_the_seed_decides_the_split(authored, apart):
 
 @pytest.mark.parametrize("dev", [3, 4, -1])
 def test_a_dev_part_that_leaves_nothing_to_train_on_or_is_negative_is_refused(dev):
-    with pytest.raises(TripleError, match=f"{dev} dev anchors"):
+    with pytest.raises(TripleError, match=f"It is {dev}"):
         triples.split(anchors(3), dev=dev)
 
 
@@ -80,7 +80,7 @@ def test_smaller_subsets_lie_within_larger_ones(apart):
     assert [len(ids) for ids in nested] == sizes
     assert nested[0] < nested[1] < nested[2]
     for size in (0, -1, len(train) + 1):
-        with pytest.raises(TripleError, match=f"A subset of {size} anchors of {len(train)}"):
+        with pytest.raises(TripleError, match=f"{size} of {len(train)} anchors"):
             triples.subset(train, size)
 
 
@@ -153,7 +153,7 @@ def test_nevirs_last_ten_pairs_are_never_trained_on():
     assert len(built) == 2 * (len(pairs) - 10)
     assert set(built.id) == set(pairs.id[:-10])
     assert len(triples.training_set(anchors(), "NevIR", size=7)) == 14
-    with pytest.raises(TripleError, match=f"A subset of {len(pairs)} anchors of {len(pairs) - 10}"):
+    with pytest.raises(TripleError, match=f"{len(pairs)} of {len(pairs) - 10} anchors"):
         triples.training_set(anchors(), "NevIR", size=len(pairs))
 
 
@@ -163,28 +163,28 @@ def test_nevirs_last_ten_pairs_are_never_trained_on():
 @pytest.mark.parametrize(
     ("column", "text", "fault"),
     [
-        ("verbal", "", "2 triples with an empty text"),
-        ("word", " \n", "4 triples with an empty text"),
-        ("phrase", None, "4 triples with an empty text"),
-        ("verbal", "The door of house 1 is red.", "2 triples with two identical texts"),
-        ("word", "The door of house 1 is red.", "4 triples with two identical texts"),
-        ("word", "The door of house 1 is red. affixal", "1 triples with two identical texts"),
+        ("verbal", "", "2 triples have an empty text"),
+        ("word", " \n", "4 triples have an empty text"),
+        ("phrase", None, "4 triples have an empty text"),
+        ("verbal", "The door of house 1 is red.", "2 triples have two identical texts"),
+        ("word", "The door of house 1 is red.", "4 triples have two identical texts"),
+        ("word", "The door of house 1 is red. affixal", "1 triples have two identical texts"),
     ],
 )
 def test_an_unusable_text_is_refused_with_its_anchor(column, text, fault):
     table = anchors()
     table.loc[1, column] = text
-    with pytest.raises(TripleError, match=f"{fault}, first: anchor t-1, (word|phrase) / "):
+    with pytest.raises(TripleError, match=f"{fault}; the first is anchor t-1, (word|phrase) / "):
         triples.build(table)
 
 
 def test_triples_without_a_column_or_without_rows_are_refused():
     built = triples.build(anchors())
-    with pytest.raises(TripleError, match="without the columns positive, hedge"):
+    with pytest.raises(TripleError, match="lack the columns positive, hedge"):
         triples.check(built.drop(columns=["positive", "hedge"]))
-    with pytest.raises(TripleError, match="No triples"):
+    with pytest.raises(TripleError, match="There are no triples"):
         triples.check(built.head(0))
-    with pytest.raises(TripleError, match="No triples"):
+    with pytest.raises(TripleError, match="There are no triples"):
         triples.build(anchors(1, anchor="All men are mortal."), "rule-based")
 
 
@@ -205,7 +205,7 @@ def test_anchors_come_back_as_they_were_left(tmp_path):
 
 def test_anchors_that_cannot_be_used_are_refused_with_what_makes_them(tmp_path):
     make = "Make it: nblib run 03"
-    with pytest.raises(TripleError, match=f"No anchors at .*anchors.parquet.*{make}"):
+    with pytest.raises(TripleError, match=f"There are no anchors at .*anchors.parquet.*{make}"):
         triples.load_anchors(tmp_path / "anchors.parquet")
     table = triples.split(anchors(), dev=1)
     with pytest.raises(TripleError, match=f"has no column phrase, split.*{make}"):
@@ -220,7 +220,7 @@ def test_anchors_that_cannot_be_used_are_refused_with_what_makes_them(tmp_path):
 def test_anchors_with_a_held_out_one_among_those_in_use_are_refused(part, tmp_path):
     leaked = hedgetriple.held_out()[7]
     table = anchors().assign(split=["held out", part, part], id=[hedgetriple.held_out()[0], leaked, "t-1"])
-    with pytest.raises(TripleError, match=f"would train on 1 held-out anchors, first {leaked}"):
+    with pytest.raises(TripleError, match=f"would use 1 held-out anchors .the first is {leaked}"):
         triples.load_anchors(put(table, tmp_path))
 
 

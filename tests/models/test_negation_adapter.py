@@ -155,14 +155,14 @@ def test_a_dead_dimension_is_not_mistaken_for_a_sensitive_one():
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda t, p, n: (t[:0], p[:0], n[:0]), "No triplets"),
+        (lambda t, p, n: (t[:0], p[:0], n[:0]), "There are no triplets"),
         (lambda t, p, n: (t, p[:, :5], n), "don't belong together"),
         (lambda t, p, n: (t, p, n[:10]), "don't belong together"),
         (
             lambda t, p, n: (np.where(np.arange(len(t))[:, None] == 3, np.nan, t), p, n),
-            "NaN or infinite values among the anchors",
+            "The anchors have NaN or infinite values",
         ),
-        (lambda t, p, n: (t, p, n * (np.arange(len(n)) != 2)[:, None]), "zero vector among the negatives"),
+        (lambda t, p, n: (t, p, n * (np.arange(len(n)) != 2)[:, None]), "The negatives have a zero vector"),
     ],
 )
 def test_unusable_triplets_are_refused(spoil, message):

@@ -18,7 +18,7 @@ def test_a_checksum_that_differs_names_file_expected_and_found(tmp_path):
     weights.verify_checksum(file, found)
     with pytest.raises(ModelError, match=rf"{file} has the checksum {found}, expected {'0' * 64}.*reinstall"):
         weights.verify_checksum(file, "0" * 64)
-    with pytest.raises(ModelError, match=r"No weights at .*absent"):
+    with pytest.raises(ModelError, match=r"There are no weights at .*absent"):
         weights.verify_checksum(tmp_path / "absent", found)
 
 

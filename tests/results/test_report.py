@@ -282,6 +282,54 @@ def test_a_report_made_again_has_no_page_left_over(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def partial(tmp_path, monkeypatch):
+    """A run of a configured scale that goes on: notebook 01 has finished, 06 is running."""
+    monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
+    monkeypatch.setattr(paths, "CONFIG", tmp_path / "config")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "toy.yaml").touch()
+    toy_run(tmp_path / "runs" / "toy")
+    begun = tmp_path / "runs" / "toy" / "notebooks" / "06_adapter" / "tiny-encoder.ipynb"
+    notebook = nbformat.read(begun, as_version=4)
+    notebook.metadata.papermill["end_time"] = None
+    nbformat.write(notebook, begun)
+    return report.build("toy", provisional=True)
+
+
+def test_of_a_run_that_goes_on_the_index_names_what_is_to_come(partial):
+    page = partial.read_text()
+    assert "This run isn't finished" in page and "(still to come)" in page
+    assert '<h3 id="notebook-07">' in page and "06 Negation adapter" in page
+    assert partial.with_name("01_toy.html").is_file() and not list(partial.parent.glob("06*"))
+
+
+def test_the_page_of_a_running_study_is_older_than_anything_snakemake_compares_it_with(partial):
+    assert partial.stat().st_mtime == 0
+    assert report.build("toy").stat().st_mtime > 0
+
+
+def test_a_finished_run_has_nothing_to_come_and_neither_has_one_without_a_configuration(index, partial, monkeypatch):
+    assert "still to come" not in index.read_text()
+    sources = [executed.Executed(file.stem, "", partial, False, None) for file in paths.NOTEBOOKS.glob("*.ipynb")]
+    assert site.to_come("toy", sources) == []
+
+
+def test_a_headline_is_the_first_finding_in_plain_text(tmp_path):
+    found = new_output("display_data", data={"text/markdown": "- **A** is `b` &lt; c\n- more"})
+    file = execute(tmp_path, cells(outputs=[*OUTPUTS, found]))
+    assert report.headline(file) == "A is b < c"
+    assert report.failure(file) == ""
+    assert report.headline(execute(tmp_path, cells(outputs=[]), "02_bare.ipynb")) == ""
+    (tmp_path / "notebooks" / "cut.ipynb").write_text('{"cells": [')
+    assert report.headline(tmp_path / "notebooks" / "cut.ipynb") == ""
+
+
+def test_a_failure_names_cell_and_error(tmp_path):
+    stopped = new_output("error", ename="ValueError", evalue="bad", traceback=["long"])
+    assert report.failure(execute(tmp_path, cells(outputs=[stopped]))) == "cell [1]: ValueError: bad"
+
+
+@pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
     return tmp_path / "runs" / "toy"

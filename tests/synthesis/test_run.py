@@ -68,9 +68,9 @@ def test_a_question_is_the_same_in_every_run_and_another_with_another_seed_or_sa
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pd.DataFrame({"id": ["a"]}), "without the column anchor"),
+        (pd.DataFrame({"id": ["a"]}), "lack the column anchor"),
         (pd.DataFrame({"id": ["a", "a"], "anchor": ["x", "y"]}), "Two anchors have the id 'a'"),
-        (pd.DataFrame({"id": ["a", "b"], "anchor": ["x", " "]}), "1 anchors are empty, first: id 'b'"),
+        (pd.DataFrame({"id": ["a", "b"], "anchor": ["x", " "]}), "1 anchors are empty; the first has the id 'b'"),
     ],
 )
 def test_anchors_that_can_not_be_asked_about_are_refused(table, message):
@@ -297,7 +297,7 @@ def test_an_anchor_without_an_entailed_sentence_has_none_made_up(file):
         table = outcomes.variants(anchors(2), outcomes.results(anchors(2), to(server.base_url), file))
     assert table.entailment.isna().all()
     assert len(triples.build(table)) == 16
-    with pytest.raises(triples.TripleError, match="8 triples with an empty text"):
+    with pytest.raises(triples.TripleError, match="8 triples have an empty text"):
         triples.build(table, "only negation")
 
 

@@ -30,14 +30,14 @@ def test_together_an_example_is_an_anchor_with_all_its_positives_and_negatives()
     assert len(grouped) == 2
     first = table[table.id == "t-0"]
     assert grouped.iloc[0].tolist() == [first.anchor.iloc[0], *first.positive.unique(), *first.negative.unique()]
-    with pytest.raises(triples.TripleError, match="Between 1 and 2 positives for an anchor;"):
+    with pytest.raises(triples.TripleError, match="between 1 and 2 positives for an anchor;"):
         batches.examples(table[(table.id == "t-0") | (table.hedge == "word")], together=True)
 
 
 def test_anchors_with_unequally_many_negatives_are_refused():
-    with pytest.raises(triples.TripleError, match="Between 3 and 4 negatives"):
+    with pytest.raises(triples.TripleError, match="between 3 and 4 negatives"):
         batches.examples(toy_triples(2).iloc[1:])
-    with pytest.raises(triples.TripleError, match="No triples"):
+    with pytest.raises(triples.TripleError, match="There are no triples"):
         batches.examples(toy_triples(1).head(0))
 
 

@@ -142,7 +142,7 @@ def test_answers_must_be_tokens_of_their_own(tmp_path):
 
 
 def test_steps_that_cannot_be_shared_are_refused(settings, table, tmp_path):
-    with pytest.raises(LoraError, match="8 pairs a step can't be computed in 3 equal parts"):
+    with pytest.raises(LoraError, match=r"in 3 equal parts\. Choose an accumulation"):
         replace(settings, accumulation=3)
     with pytest.raises(LoraError, match="8 pairs a step can't be shared by 3 processes"):
         llm_lora.train(settings, table, tmp_path, processes=3)

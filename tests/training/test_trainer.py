@@ -63,7 +63,9 @@ def test_a_step_has_one_kind_and_all_are_seen(toy, tmp_path, monkeypatch):
 
 
 def test_a_loss_of_another_architecture_is_refused(toy, tmp_path):
-    with pytest.raises(FinetuningError, match="'in-batch' is not one of a cross-encoder; those are: cross-entropy"):
+    with pytest.raises(
+        FinetuningError, match=r"'in-batch' doesn't train a cross-encoder\. Losses that do: cross-entropy"
+    ):
         trainer.train("cross-encoder", toy, toy_examples(), tmp_path)
     assert not any(tmp_path.iterdir())
 

@@ -158,7 +158,7 @@ def test_an_unwritable_output_ends_with_a_message_that_names_it(notebook, tmp_pa
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit, match="2"):
         cli.main(["run", str(notebook), str(tmp_path / "file" / "run" / "out.ipynb")])
-    assert f"error: Can't write to {tmp_path}/file/run" in capsys.readouterr().err
+    assert f"error: The folder {tmp_path}/file/run can't be written to" in capsys.readouterr().err
 
 
 def test_an_output_that_is_declared_and_missing_fails_the_run_by_name(notebook, tmp_path, monkeypatch):

@@ -139,7 +139,7 @@ def test_held_out_anchors_are_refused(tmp_path):
     held_out = sorted(hedgetriple.held_out())[0]
     file = tmp_path / "anchors.parquet"
     pd.DataFrame([{"id": held_out, "split": "train", **dict.fromkeys(columns, "a text")}]).to_parquet(file)
-    with pytest.raises(triples.TripleError, match="would train on 1 held-out anchors"):
+    with pytest.raises(triples.TripleError, match="would use 1 held-out anchors"):
         data.load("triples", "labelled", file, 10, 0)
 
 
@@ -215,7 +215,7 @@ def test_the_same_seed_gives_the_same_predictions_and_another_others(family, tmp
 
 
 def test_too_many_pairs_are_refused_before_anything_is_written(family, tmp_path):
-    with pytest.raises(PairError, match="13 pairs, 13 for each source, can't be sampled"):
+    with pytest.raises(PairError, match="13 pairs takes 13 of each source"):
         family("nli", 0, size=13)
     assert not any(tmp_path.iterdir())
 
@@ -226,10 +226,10 @@ def test_too_many_pairs_are_refused_before_anything_is_written(family, tmp_path)
 @pytest.mark.parametrize(
     ("architecture", "source", "message"),
     [
-        ("cross-encoder", "snli", "No anchors: set NBLIB_DATA"),
-        ("bi-encoder", "nli", "No anchors: set NBLIB_DATA"),
-        ("cross-encoder", "triples", "No anchors at .*triples/anchors.parquet"),
-        ("multi-vector", "nevir", "No anchors at .*triples/anchors.parquet"),
+        ("cross-encoder", "snli", "There are no anchors, because NBLIB_DATA isn't set"),
+        ("bi-encoder", "nli", "There are no anchors, because NBLIB_DATA isn't set"),
+        ("cross-encoder", "triples", "There are no anchors at .*triples/anchors.parquet"),
+        ("multi-vector", "nevir", "There are no anchors at .*triples/anchors.parquet"),
     ],
 )
 def test_without_data_the_message_says_what_is_missing(architecture, source, message, tmp_path):

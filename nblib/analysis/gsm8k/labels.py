@@ -41,7 +41,10 @@ def file_of(folder: str | Path, annotator: str, number: int) -> Path:
     """
     file = paths.resolve(folder) / f"gsm8k_{annotator}_{number}.csv"
     if not _NAME.fullmatch(file.name):
-        raise LabelError(f"annotator {annotator!r}: letters, digits, dots and hyphens only; passes are numbers from 1.")
+        raise LabelError(
+            f"The annotator {annotator!r} may have only letters, digits, dots and hyphens in the name, and the pass must be a "
+            "number from 1."
+        )
     return file
 
 
@@ -75,7 +78,7 @@ def put(file: str | Path, item: str, solution: str, label: str) -> pd.DataFrame:
         LabelError: the label is unknown, or see `read`.
     """
     if label not in LABELS:
-        raise LabelError(f"unknown label {label!r}; known: {', '.join(LABELS)}.")
+        raise LabelError(f"The label {label!r} is unknown. Choose one of: {', '.join(LABELS)}.")
     table, text = read(file), fingerprint(solution)
     kept = table[(table.id != item) | (table.solution != text)]
     new = pd.DataFrame([[item, text, label, time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())]], columns=COLUMNS)

@@ -87,7 +87,7 @@ def gold_answer(reference: str) -> str:
     """
     _, mark, answer = reference.rpartition("####")
     if not mark or not answer.strip():
-        raise PredictionError(f"A reference solution without '#### answer': {reference[-80:]!r}")
+        raise PredictionError(f"A reference solution has no '#### answer' at its end: {reference[-80:]!r}")
     return answer.strip().replace(",", "")
 
 
@@ -142,7 +142,9 @@ def join(base: pd.DataFrame, tuned: pd.DataFrame) -> pd.DataFrame:
         differ = both[f"{column}_base"] != both[f"{column}_tuned"]
         if differ.any():
             first = both.id[differ].iloc[0]
-            raise PredictionError(f"{differ.sum()} problems have another {column} in the second file, first {first}.")
+            raise PredictionError(
+                f"{differ.sum()} problems have another {column} in the second file; the first is {first}."
+            )
     own = [column for column in COLUMNS if column not in SHARED]
     joined = both.rename(columns={f"{column}_base": column for column in SHARED[1:]})
     joined = joined.rename(columns={f"{c}_{model}": f"{model}_{c}" for c in own for model in ("base", "tuned")})

@@ -28,7 +28,7 @@ class Cross(Ranker):
         classes = {label.lower(): place for place, label in self.model.config.id2label.items()}
         if "entailment" not in classes:
             raise RankerError(
-                f"{self.name} chooses among {', '.join(classes)}: which of them means relevant isn't known."
+                f"{self.name} has the classes {', '.join(classes)}, and it isn't known which of them means relevant."
             )
         return logits[:, classes["entailment"]].astype(np.float64)
 

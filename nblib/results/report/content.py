@@ -77,10 +77,8 @@ def cells(executed: Executed) -> list[Cell]:
 
 
 def findings(executed: Executed) -> Markup:
-    """The notebook's findings: the last text it generated."""
-    texts = [output.data["text/markdown"] for cell in executed.notebook.cells for output in cell.get("outputs", [])
-             if "text/markdown" in output.get("data", {})]  # fmt: skip
-    return markup.markdown(_lasting(texts[-1])) if texts else Markup()
+    """The notebook's findings as markup."""
+    return markup.markdown(_lasting(executed.findings)) if executed.findings else Markup()
 
 
 def _outputs(cell: NotebookNode, executed: Executed, section: str) -> Iterator[Output]:

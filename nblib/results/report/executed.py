@@ -71,6 +71,18 @@ class Executed:
         return any(output.output_type == "error" for output in outputs)
 
     @property
+    def running(self) -> bool:
+        """Whether papermill has begun it and not ended."""
+        return self.notebook.metadata.get("papermill", {}).get("end_time", "") is None
+
+    @property
+    def findings(self) -> str:
+        """Its findings, the last text that it generated; Markdown, "" where there is none."""
+        outputs = [output for cell in self.notebook.cells for output in cell.get("outputs", [])]
+        texts = [output.data["text/markdown"] for output in outputs if "text/markdown" in output.get("data", {})]
+        return texts[-1] if texts else ""
+
+    @property
     def parameters(self) -> dict[str, object]:
         """What it was executed with, the defaults aside."""
         return dict(self.notebook.metadata.get("papermill", {}).get("parameters", {}))
@@ -89,7 +101,8 @@ class Executed:
 
 
 def find(run: Path) -> list[Executed]:
-    """A run's executed notebooks in the order of their numbers, those of its sweep after the others.
+    """A run's executed notebooks in the order of their numbers, those of its sweep after the others; without those that are
+    still running.
 
     Raises:
         ReportError: there are none, or a file is no notebook.
@@ -99,16 +112,23 @@ def find(run: Path) -> list[Executed]:
         root = folder / "notebooks"
         for file in root.rglob("*.ipynb"):
             if not file.parent.name.startswith("."):  # .ipynb_checkpoints
-                once = file.parent == root
-                source, name = (file.stem, "") if once else (file.parent.name, file.stem)
-                found.append(Executed(source, name, folder, folder != run, _read(file)))
+                found.append(read(file, folder, sweep=folder != run))
+    found = [executed for executed in found if not executed.running]
     if not found:
         raise ReportError(f"No executed notebooks in {run / 'notebooks'}. Run: make study SCALE={run.name}")
     return sorted(found, key=lambda executed: (executed.source, executed.sweep, executed.name))
 
 
-def _read(file: Path) -> NotebookNode:
+def read(file: Path, folder: Path, sweep: bool = False) -> Executed:
+    """The executed notebook of a file below `<folder>/notebooks`.
+
+    Raises:
+        ReportError: the file is no notebook.
+    """
     try:
-        return nbformat.read(file, as_version=4)
+        notebook = nbformat.read(file, as_version=4)
     except Exception as error:  # nbformat raises whatever its parsers raise
         raise ReportError(f"{file} is no notebook ({error}). Remove it and execute it again.") from error
+    once = file.parent == folder / "notebooks"
+    source, name = (file.stem, "") if once else (file.parent.name, file.stem)
+    return Executed(source, name, folder, sweep, notebook)

@@ -3,12 +3,14 @@
 Nothing in it depends on when or how fast the run was made: the report of record is compared line by line.
 """
 
+import os
 import re
 import shutil
 from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
+from filelock import FileLock
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from nblib import paths, results
@@ -28,8 +30,13 @@ PAGES = Environment(loader=PackageLoader("nblib.results.report"), **TIDY)
 PAGES.filters |= {"markdown": markup.markdown, "inline": markup.inline, "breakable": markup.breakable}
 
 
-def build(scale: str) -> Path:
+def build(scale: str, *, provisional: bool = False) -> Path:
     """Make `runs/<scale>/report/` from the run's executed notebooks and results; returns its index.
+
+    Of a study that goes on, it has the notebooks that have finished, and the index names those to come.
+
+    Args:
+        provisional: a study is running that will make the report again; its index is dated back, so that Snakemake does.
 
     Raises:
         ReportError: no notebook of that scale has been executed, or one can't be read.
@@ -37,28 +44,42 @@ def build(scale: str) -> Path:
         FileNotFoundError: there are no results.
     """
     run = paths.resolve(f"runs/{scale}")
-    notebooks = executed.find(run)
-    measured = results.load(run)
-    board = results.scoreboard(measured, run, scale)
-    file = run / "figures" / "13_results" / "tab_claims.csv"
-    claims = pd.read_csv(file, keep_default_na=False) if file.is_file() else pd.DataFrame()
     draft, target = run / ".report", run / "report"
-    shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
-    try:
-        shutil.copytree(ASSETS, paths.writable_folder(draft), dirs_exist_ok=True)
-        for before, notebook, after in zip([None, *notebooks[:-1]], notebooks, [*notebooks[1:], None], strict=True):
-            cells = content.cells(notebook)
-            shown = {"executed": notebook, "cells": cells, "before": before, "after": after}
-            _write(draft / notebook.page, "notebook.html.j2", scale=scale, **shown)
-            _copy_figures(cells, notebook, draft)
-        for name, table in {"scoreboard": board.round(DECIMALS), "measurements": measured}.items():
-            table.to_csv(draft / f"{name}.csv", index=False, lineterminator="\n")
-        _write(draft / "index.html", "index.html.j2", scale=scale, **index(board, claims, len(measured), notebooks))
-        shutil.rmtree(target, ignore_errors=True)
-        draft.rename(target)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    with FileLock(paths.cache() / f"report_{scale}.lock"):  # of a running study and of its last job
+        notebooks = executed.find(run)
+        measured = results.load(run)
+        board = results.scoreboard(measured, run, scale)
+        file = run / "figures" / "13_results" / "tab_claims.csv"
+        claims = pd.read_csv(file, keep_default_na=False) if file.is_file() else pd.DataFrame()
+        shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
+        try:
+            shutil.copytree(ASSETS, paths.writable_folder(draft), dirs_exist_ok=True)
+            for before, notebook, after in zip([None, *notebooks[:-1]], notebooks, [*notebooks[1:], None], strict=True):
+                cells = content.cells(notebook)
+                shown = {"executed": notebook, "cells": cells, "before": before, "after": after}
+                _write(draft / notebook.page, "notebook.html.j2", scale=scale, **shown)
+                _copy_figures(cells, notebook, draft)
+            for name, table in {"scoreboard": board.round(DECIMALS), "measurements": measured}.items():
+                table.to_csv(draft / f"{name}.csv", index=False, lineterminator="\n")
+            coming = to_come(scale, notebooks)
+            about = index(board, claims, len(measured), notebooks)
+            _write(draft / "index.html", "index.html.j2", scale=scale, coming=coming, **about)
+            if provisional:
+                os.utime(draft / "index.html", (0, 0))
+            shutil.rmtree(target, ignore_errors=True)
+            draft.rename(target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
     return target / "index.html"
+
+
+def to_come(scale: str, notebooks: list[Executed]) -> list[Executed]:
+    """The study's notebooks that have no page yet, as their sources; none for a run that isn't configured, such as lab."""
+    if not (paths.CONFIG / f"{scale}.yaml").is_file():
+        return []
+    there = {notebook.source for notebook in notebooks}
+    files = [file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in there]
+    return [executed.read(file, paths.NOTEBOOKS.parent) for file in files]
 
 
 def index(board: pd.DataFrame, claims: pd.DataFrame, measured: int, notebooks: list[Executed]) -> dict[str, object]:

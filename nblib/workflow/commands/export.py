@@ -1,4 +1,4 @@
-"""Export the figures of record as PNG, the tables of record as HTML and LaTeX.
+"""Export the reference figures as PNG, the reference tables as HTML and LaTeX.
 
 examples:
   nblib export official                     into runs/official/export
@@ -9,12 +9,12 @@ import argparse
 import sys
 from pathlib import Path
 
-HELP = "make PNG, HTML and LaTeX of the figures of record"
+HELP = "export the reference figures and tables as PNG, HTML and LaTeX"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("scale", help="which figures of record: quick, official")
+    parser.add_argument("scale", help="whose reference figures: quick or official")
     parser.add_argument(
         "--to", metavar="DIR", type=Path, help="the folder to write them to (default: runs/SCALE/export)"
     )

@@ -1,4 +1,6 @@
-"""Make the report of a run: its executed notebooks and scoreboard as one folder to open or send.
+"""Make the report of a run: its executed notebooks and scoreboard, in one folder that you can open or send.
+
+While a study runs, the report has the notebooks that have finished and names those to come.
 
 examples:
   nblib report quick        makes runs/quick/report/index.html
@@ -7,12 +9,12 @@ examples:
 import argparse
 import sys
 
-HELP = "make the report of a run, a static site"
+HELP = "make the report of a run as a static site"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("scale", help="the run below runs/: quick, official, paper, lab")
+    parser.add_argument("scale", help="the run to report: a folder below runs/ (quick, official, paper, lab)")
 
 
 def run(arguments: argparse.Namespace) -> None:

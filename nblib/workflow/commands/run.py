@@ -1,12 +1,12 @@
-"""Execute a notebook headlessly and check that it leaves what it should.
+"""Execute a notebook headlessly and check that it leaves its declared outputs.
 
 examples:
   nblib run 07 runs/mine.ipynb -p system all-MiniLM-L6-v2
   nblib run 04 runs/04.ipynb -p name=mine -p base=path/to/encoder -p epochs=3
   nblib run 08 runs/08.ipynb -y '{scale: quick, run_dir: runs/quick}'
 
-Parameters are those of the notebook's parameters cell. One that it doesn't have, or of another type, is an error. Relative
-paths in parameters start at the project's folder.
+The parameters are those of the notebook's parameters cell. An unknown parameter, or a value of another type, is an error.
+Relative paths in parameters start at the project's folder.
 """
 
 import argparse
@@ -18,8 +18,8 @@ HELP = "execute a notebook with parameters"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("notebook", help="its number (07), name or path")
-    parser.add_argument("output", help="where the executed copy goes")
+    parser.add_argument("notebook", help="the notebook: its number (07), name or path")
+    parser.add_argument("output", help="the file for the executed copy")
     parser.add_argument(
         "-p", dest="pairs", nargs="+", action="append", default=[], metavar=("NAME", "VALUE"),
         help="a parameter: NAME VALUE or NAME=VALUE, the value in YAML; may be repeated",

@@ -1,4 +1,4 @@
-"""Score systems of any architecture on the benchmarks, and leave their predictions and results.
+"""Score systems of any architecture on the benchmarks, and write their predictions and results below RUN_DIR.
 
 examples:
   nblib score TF-IDF maxsim:all-MiniLM-L6-v2
@@ -19,13 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--data", default="mini", choices=["mini", "official", "sample"],
-        help="authored miniatures, the official benchmarks, or samples of these (default: %(default)s)",
+        help="the authored mini sets, the official benchmarks, or samples of these (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--benchmarks", nargs="+", metavar="KEY", help="only these, such as nevir (default: all that a system can do)"
+        "--benchmarks",
+        nargs="+",
+        metavar="KEY",
+        help="score only these benchmarks, such as nevir (default: all that a system can do)",
     )
-    parser.add_argument("--scale", default="lab", help="the name of the run, as in the results (default: %(default)s)")
-    parser.add_argument("--run-dir", default="runs/lab", help="outputs go below this folder (default: %(default)s)")
+    parser.add_argument("--scale", default="lab", help="the name of the run in the results (default: %(default)s)")
+    parser.add_argument("--run-dir", default="runs/lab", help="the folder for all outputs (default: %(default)s)")
     parser.add_argument(
         "--allow-remote-code", action="store_true", help="let a model that needs it run code from the hub"
     )

@@ -18,37 +18,52 @@ if TYPE_CHECKING:
     from nblib.training.tuning import Tuned
 
 HELP = "train a bi-encoder, cross-encoder or multi-vector model"
+ARCHITECTURES = [  # those of nblib.training.trainer, which is slow to import
+    "bi-encoder",
+    "cross-encoder",
+    "multi-vector",
+]
 BASE = "all-MiniLM-L6-v2"
 TASK = "semantoneg"  # what Vahtola's families are compared on
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", help="what to call the trained model")
+    parser.add_argument("name", help="the name of the trained model")
     parser.add_argument(
-        "--architecture", required=True, choices=["bi-encoder", "cross-encoder", "multi-vector"],
-        help="one vector a text; one score for two texts read together; a vector a token, compared by MaxSim",
+        "--architecture", required=True, choices=ARCHITECTURES,
+        help="the kind of model: one vector a text, one score for two texts read together, or one vector a token (MaxSim)",
     )  # fmt: skip
     parser.add_argument(
         "--data", required=True, choices=["nevir", "triples", "snli", "nli", "stsb", "paraphrases"],
-        help="what to train on: NevIR's training pairs, notebook 03's triples, SNLI's classes; or, to compare Vahtola's "
-        "families on one base, SNLI's contradictions, STSB's scores, paraphrases (these are also scored on SemAntoNeg)",
+        help="the training data: NevIR's training pairs, notebook 03's triples, or SNLI's classes; or, to compare Vahtola's "
+        "families on one base, SNLI's contradictions, STSB's scores, or paraphrases (models trained on these are also "
+        "scored on SemAntoNeg)",
     )  # fmt: skip
     parser.add_argument(
         "--base",
-        help=f"where to start: a name, a folder (default: {BASE}; a cross-encoder on nevir: the run's cross-triples)",
+        help=f"the model to start from, by name or folder (default: {BASE}; for a cross-encoder on nevir the run's "
+        "cross-triples)",
     )
-    parser.add_argument("--epochs", type=int, help="default: 20 on nevir, else 1")
-    parser.add_argument("--learning-rate", type=float, help="default: 2e-5 on nevir, else 5e-5")
-    parser.add_argument("--size", type=int, help="examples to train on; 0 takes all (default: by data)")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw, the batches and new weights (default: 0)")
+    parser.add_argument("--epochs", type=int, help="passes over the training data (default: 20 on nevir, else 1)")
+    parser.add_argument(
+        "--learning-rate", type=float, help="the largest learning rate (default: 2e-5 on nevir, else 5e-5)"
+    )
+    parser.add_argument(
+        "--size", type=int, help="the number of training examples; 0 takes all (default: depends on the data)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="the seed of the sample, the batches and new weights (default: 0)"
+    )
     parser.add_argument(
         "--curve", choices=["epochs", "ends", "none"],
         help="measure dev data after every epoch, only before and after, or not at all (default: epochs on nevir, else none)",
     )  # fmt: skip
-    parser.add_argument("--scale", default="lab", help="the name of the run, as in the results (default: lab)")
-    parser.add_argument("--run-dir", default="runs/lab", help="outputs go below this folder (default: runs/lab)")
-    parser.add_argument("--again", action="store_true", help="train even if it was trained from the same before")
+    parser.add_argument("--scale", default="lab", help="the name of the run in the results (default: lab)")
+    parser.add_argument("--run-dir", default="runs/lab", help="the folder for all outputs (default: runs/lab)")
+    parser.add_argument(
+        "--again", action="store_true", help="train even if a finished training from the same data and settings exists"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -61,10 +76,10 @@ def run(arguments: argparse.Namespace) -> None:
     from nblib.benchmarks import scoring
     from nblib.corpora import triples
     from nblib.models.folders import FinetuningError
-    from nblib.training import batches, data, tuning
+    from nblib.training import batches, data, trainer, tuning
     from nblib.training.dev_scores import DevEvaluator
     from nblib.training.losses import LOSSES
-    from nblib.training.trainer import ARCHITECTURES, Settings
+    from nblib.training.trainer import Settings
 
     name, architecture, chosen = arguments.name, arguments.architecture, data.DATA[arguments.data]
     run_dir = paths.resolve(arguments.run_dir)
@@ -86,8 +101,8 @@ def run(arguments: argparse.Namespace) -> None:
     if curve != "none":
         anchors = triples.load_anchors(anchors_file)
         seen = set(triples.training_set(anchors, "NevIR").id) if arguments.data == "nevir" else set()
-        dev, system = anchors[anchors.split == "dev"], ARCHITECTURES[architecture].load(settings, examples)
-        evaluator = DevEvaluator(system, dev, seen, "nevir", ARCHITECTURES[architecture].graded)
+        dev, system = anchors[anchors.split == "dev"], trainer.ARCHITECTURES[architecture].load(settings, examples)
+        evaluator = DevEvaluator(system, dev, seen, "nevir", trainer.ARCHITECTURES[architecture].graded)
     number = sum(map(len, examples.values()))
     about = {"scale": arguments.scale, "data": arguments.data, "training_data": chosen.training_set, "examples": number}
     tuned = tuning.tune(

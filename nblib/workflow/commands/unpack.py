@@ -1,4 +1,4 @@
-"""Unpack the predictions of record below a run, so that notebooks 08 to 10 and 13 need no model.
+"""Unpack the predictions of the reference run, so that notebooks 08 to 10 and 13 need no model.
 
 examples:
   nblib unpack official                     below runs/official; files that are there stay
@@ -8,13 +8,13 @@ examples:
 import argparse
 import sys
 
-HELP = "unpack the predictions of record"
+HELP = "unpack the predictions of the reference run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("scale", help="of which scale; official is the one that is kept")
-    parser.add_argument("--run-dir", metavar="DIR", help="the run to put them below (default: runs/SCALE)")
+    parser.add_argument("scale", help="the scale of the reference run; predictions are kept of official alone")
+    parser.add_argument("--run-dir", metavar="DIR", help="the run folder to unpack into (default: runs/SCALE)")
 
 
 def run(arguments: argparse.Namespace) -> None:

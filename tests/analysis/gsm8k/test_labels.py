@@ -62,7 +62,7 @@ def test_files_that_cannot_be_used_are_refused(tmp_path, text, fault):
 def test_names_and_labels_are_checked(tmp_path):
     with pytest.raises(LabelError, match="letters, digits"):
         labels.file_of(tmp_path, "../ann", 1)
-    with pytest.raises(LabelError, match="unknown label"):
+    with pytest.raises(LabelError, match="is unknown"):
         labels.put(labels.file_of(tmp_path, "ann", 1), "a", "x", "nonsense")
     (tmp_path / "gsm8k_notes.csv").write_text("")
     with pytest.raises(LabelError, match="the annotator is unknown"):
