@@ -12,8 +12,8 @@ import pandas as pd
 
 from nblib import paths, results
 from nblib.errors import StudyError
-from nblib.results import report
-from nblib.workflow import archive
+from nblib.results import measurements, report
+from nblib.workflow import archive, documents
 
 WITH_REPORT = {"official"}
 KEPT = {".csv", ".svg"}
@@ -40,23 +40,20 @@ def differences(made: dict[str, Path], kept: dict[str, Path]) -> dict[str, list[
 
 
 def changed_scores(run: Path, record: Path) -> list[str]:
-    """Scores that differ between two scoreboards, as lines "name: old → new"."""
-    boards = [folder / "scoreboard.csv" for folder in (record, run)]
+    """Measurements that differ between run and record, as lines "name: old → new"."""
+    boards = [folder / "measurements.csv" for folder in (record, run)]
     if not all(board.is_file() for board in boards):
         return []
-    key = [*results.KEY, "data", "model"]
-    old, new = (
-        pd.read_csv(board, keep_default_na=False, na_values={"ours": [""]}).set_index(key).ours.dropna()
-        for board in boards
-    )
-    both = pd.concat([old.groupby(level=key).first(), new.groupby(level=key).first()], axis=1, keys=["old", "new"])
+    old, new = (measurements.read(board).set_index(results.KEY).value for board in boards)
+    both = pd.concat([old, new], axis=1, keys=["old", "new"]).dropna()
     moved = both[both.old.ne(both.new)]
     return [f"{' / '.join(map(str, name))}: {row.old} → {row.new}" for name, row in moved.iterrows()]
 
 
 def record(scale: str) -> dict[str, list[str]]:
     """Make `figures/<scale>/` equal to the run's figures, with report and predictions; return the file names that are "new",
-    "changed" and "gone", and the "scores" that changed. An error leaves the record as it is.
+    "changed" and "gone", the "scores" that changed, and the "texts" (README, docs) filled in anew. An error leaves
+    the record as it is.
 
     Raises:
         RecordError: there is no finished run, or its report is too large.
@@ -76,6 +73,8 @@ def record(scale: str) -> dict[str, list[str]]:
         shutil.copyfile(made[name], target / name)
     for name in found["gone"]:
         (target / name).unlink()
+    if scale in WITH_REPORT:
+        found["texts"] = documents.update(documents.Record(target))
     return found
 
 
