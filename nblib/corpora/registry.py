@@ -21,7 +21,7 @@ import yaml
 from nblib import paths
 from nblib.errors import StudyError
 
-TYPES = {"int": int, "float": (int, float)}
+TYPES = {"str": str, "text": str, "int": int, "float": (int, float), "list": list, "numbers": list}
 
 
 class CorpusError(StudyError):
