@@ -17,6 +17,8 @@ from nblib.results import published, published_mteb
 STS = tuple(name for name, task in mteb_catalogue.TASKS.items() if task.category == "STS")
 TOLERANCE = {"STS": 0.1, "Retrieval": 0.2, "Classification": 0.5}  # points that versions and sampling may make
 
+# Encoders that the papers use, to be named among the published
+NAMED = ("bge-base-en-v1.5", "gte-large-en-v1.5", "e5-base-v2", "mxbai-embed-large-v1", "SFR-Embedding-2_R")
 # Truong's printed columns: table → category → mteb's tasks of it, where the table's set is small enough to list
 _LITE = set(mteb_catalogue.MTEB_LITE)
 COLUMNS = {
@@ -120,19 +122,19 @@ def truong_columns(measured: pd.DataFrame, model: str, table: str, system: str =
     return pd.concat([found, pd.DataFrame([last])], ignore_index=True)
 
 
-def sts_by_size(run_dir: str | Path, also: Sequence[str] = ()) -> pd.DataFrame:
+def sts_by_size(run_dir: str | Path) -> pd.DataFrame:
     """The average over the STS tasks at hand against size: published models, and every system of ours measured on all of them.
 
-    Args:
-        also: systems to put first among ours.
-
     Returns:
-        system, parameters (millions), value, ours (whether it is), rank (by value among all, 1 is the best).
+        system, parameters (millions), value, ours (whether it is), rank (by value among all, 1 is the best), label (of ours, of
+        `NAMED` and of the best published one; "" for the rest).
     """
     others = published_mteb.averages(STS)[["model", "parameters", "value"]].rename(columns={"model": "system"})
-    names = dict.fromkeys([*also, *general_ability.systems(run_dir)])
-    rows = [(name, scoring.about(run_dir, name).get("parameters"), sts_average(run_dir, name)) for name in names]
-    ours = pd.DataFrame(rows, columns=["system", "parameters", "value"]).dropna(subset="value")
+    known = others.system.isin([published_mteb.find(name) for name in NAMED]) | (others.index == 0)
+    others["label"] = others.system.str.partition("/")[2].where(known, "")
+    names = general_ability.systems(run_dir)
+    rows = [(name, scoring.about(run_dir, name).get("parameters"), sts_average(run_dir, name), name) for name in names]
+    ours = pd.DataFrame(rows, columns=["system", "parameters", "value", "label"]).dropna(subset="value")
     table = pd.concat([others.assign(ours=False), ours.assign(ours=True)], ignore_index=True)
     return table.assign(rank=table.value.rank(ascending=False, method="min").astype(int))
 
