@@ -13,6 +13,7 @@ from nblib.analysis import systems
 from nblib.benchmarks import general_ability, mteb_catalogue, scoring
 from nblib.benchmarks.general_ability import BY_CATEGORY, BY_TASK
 from nblib.results import published, published_mteb
+from nblib.results.schema import DECIMALS
 
 STS = tuple(name for name, task in mteb_catalogue.TASKS.items() if task.category == "STS")
 TOLERANCE = {"STS": 0.1, "Retrieval": 0.2, "Classification": 0.5}  # points that versions and sampling may make
@@ -47,7 +48,7 @@ def beside_published(measured: pd.DataFrame, model: str) -> pd.DataFrame:
     """
     table = measured.rename(columns={"value": "ours", "caveat": "note"})
     table["published"] = table.task.map(published_mteb.scores(model)).astype(float)
-    table["difference"] = table.ours - table.published
+    table["difference"] = (table.ours - table.published).round(DECIMALS) + 0.0  # no "-0.0"
     columns = ["category", "task", "metric", "published", "ours", "difference", "ci_low", "ci_high", "n", "note"]
     return table[columns].reset_index(drop=True)
 
@@ -177,6 +178,21 @@ def nevir_and_sts(run_dir: str | Path, names: Sequence[str]) -> pd.DataFrame:
     theirs = pd.DataFrame({"nevir": nevir, "sts": sts}).dropna().rename_axis("system").reset_index()
     theirs = theirs.assign(source="Truong et al., Table 1 (STS over ten tasks)")
     return pd.concat([same.astype({"best": object}), theirs], ignore_index=True)
+
+
+def nevir_ranks(measured: pd.DataFrame) -> pd.DataFrame:
+    """Where systems of ours stand on NevIR within one collection: Weller's Table 2 and the scores looked up since.
+
+    Args:
+        measured: system and value (percent) on all of NevIR's test pairs, from `systems.accuracies`.
+
+    Returns:
+        system, value, source, rank (1 is the best) among `of` systems: each of ours with the published ones alone.
+    """
+    others = published_mteb.nevir().value
+    ours = measured[["system", "value"]].assign(source="ours")
+    ours["rank"] = [1 + int((others > value).sum()) for value in ours.value]
+    return ours.assign(of=len(others) + 1).sort_values("rank", ignore_index=True)
 
 
 def pareto(first: Sequence[float], second: Sequence[float]) -> list[bool]:

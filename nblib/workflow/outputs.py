@@ -82,7 +82,7 @@ OUTPUTS = {
     ),
     "08_hedge_trainings": Declared("size parts diversity frontier record deploy", "trainings changes singles"),
     "09_nevir_architectures": Declared(
-        "words architectures preference epochs",
+        "words architectures sts preference epochs",
         "nevir tests",
         only_with={"fig_epochs": "every_epoch"},
         sometimes="fig_maxsim",

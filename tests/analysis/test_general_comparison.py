@@ -99,6 +99,13 @@ def test_nevir_against_sts_has_ours_the_published_and_truongs_apart(tmp_path):
     assert table.nevir["HedgeMPNet"] == 40.56 and pd.isna(table.best["HedgeMPNet"])
 
 
+def test_a_rank_on_nevir_is_within_the_published_collection():
+    measured = pd.DataFrame({"system": ["worst", "best"], "value": [0.0, 99.0]})
+    ranks = general_comparison.nevir_ranks(measured).set_index("system")
+    published = len(published_mteb.nevir())
+    assert ranks["rank"].to_dict() == {"best": 1, "worst": published + 1} and set(ranks.of) == {published + 1}
+
+
 def test_changes_are_of_those_that_were_measured(tmp_path):
     assert general_comparison.changes(tmp_path, "base", ["other"]).empty
 
