@@ -13,7 +13,7 @@ from pathlib import Path
 from snakemake.io import flag
 
 from nblib import corpora
-from nblib.benchmarks import catalogue
+from nblib.benchmarks import catalogue, mteb_catalogue
 from nblib.models import language_models
 from nblib.models import registry as models
 from nblib.workflow import outputs, sweeps
@@ -104,7 +104,12 @@ ADAPTER_CORPORA = [corpus_of(config["06"]["common"], key) for key in ("stsb", "s
 
 def read_by_07(data):
     """The corpora that notebook 07 reads."""
-    return ["hedgetriple", *catalogue.corpora_of(data)]
+    return ["hedgetriple", *catalogue.corpora_of(data), *mteb_catalogue.corpora_of(general_of(data))]
+
+
+def general_of(data):
+    """Which of MTEB's tasks notebook 07 measures an encoder on: those of the configuration, on official data only."""
+    return config["07"]["common"].get("general", "none") if data == "official" else "none"
 
 
 def benchmark_files(data):
@@ -277,7 +282,7 @@ rule encoder_benchmarks:
     wildcard_constraints:
         encoder=one_of(SCORED),  # a tuned encoder is scored by the rule below
     output:
-        outputs_of("07_encoder_benchmarks", "{encoder}"),
+        outputs_of("07_encoder_benchmarks", "{encoder}", general=general_of(DATA)),
     log:
         f"{RUN}/notebooks/07_encoder_benchmarks/{{encoder}}.ipynb",
     resources:
@@ -303,6 +308,7 @@ rule tuned_benchmarks:
             run_dir=wildcards.folder,
             system=f"{wildcards.folder}/encoders/{wildcards.tuned}",
             data=sweeps.data(config, TUNED[wildcards.tuned]),
+            general=general_of(sweeps.data(config, TUNED[wildcards.tuned])),
             interventions=own_adapter(wildcards.tuned),
         ),
         entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.tuned]))),

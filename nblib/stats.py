@@ -71,14 +71,14 @@ def paired_bootstrap(
     return float(difference.mean()), *cluster_bootstrap(difference, clusters, **options)
 
 
-def cluster_interval(
+def cluster_replicates(
     statistic: Callable[..., float],
     *columns: Sequence[float],
     clusters: Sequence | None = None,
     resamples: int = 1000,
     seed: int = 0,
-) -> tuple[float, float]:
-    """Percentile bootstrap interval (95 %) of any statistic of rows that come in clusters; NaN where no resample has one.
+) -> np.ndarray:
+    """Any statistic of rows that come in clusters, on bootstrap resamples of the clusters: [resamples].
 
     Args:
         statistic: takes the columns of a resample, returns a number.
@@ -99,10 +99,31 @@ def cluster_interval(
     for _ in range(resamples):
         resample = np.repeat(np.arange(n), np.bincount(rng.integers(groups, size=groups), minlength=groups)[codes])
         values.append(statistic(*(array[resample] for array in arrays)))
-    if np.isnan(values).all():
+    return np.array(values, dtype=float)
+
+
+def cluster_interval(
+    statistic: Callable[..., float], *columns: Sequence[float], clusters: Sequence | None = None, **options
+) -> tuple[float, float]:
+    """Percentile bootstrap interval (95 %) of any statistic of rows that come in clusters; NaN where no resample has one.
+
+    Args:
+        statistic, columns, clusters, options: see `cluster_replicates`.
+
+    Raises:
+        ValueError: there are no rows.
+    """
+    return percentile_interval(cluster_replicates(statistic, *columns, clusters=clusters, **options))
+
+
+def percentile_interval(replicates: np.ndarray) -> tuple[float, float]:
+    """The middle 95 % of bootstrap replicates; NaN where none has a value.
+
+    A resample of one constant has no correlation; with few clusters that happens; the other resamples still count.
+    """
+    if np.isnan(replicates).all():
         return np.nan, np.nan
-    # A resample of one constant has no correlation; with few clusters that happens; the other resamples still count.
-    low, high = np.nanquantile(values, [0.025, 0.975])
+    low, high = np.nanquantile(replicates, [0.025, 0.975])
     return float(low), float(high)
 
 

@@ -11,15 +11,9 @@ from mteb.abstasks import AbsTask, AbsTaskClassification, AbsTaskClustering, Abs
 
 from nblib import corpora
 from nblib.benchmarks.base import LocalTask, metadata
+from nblib.benchmarks.mteb_catalogue import MTEB_LITE
 from nblib.errors import StudyError
 
-# Truong §4.2.2: the 15 tasks of LLM2Vec and SummEval
-MTEB_LITE = (
-    "Banking77Classification", "EmotionClassification", "MassiveIntentClassification",
-    "BiorxivClusteringS2S", "MedrxivClusteringS2S", "TwentyNewsgroupsClustering",
-    "SprintDuplicateQuestions", "SciDocsRR", "StackOverflowDupQuestions",
-    "ArguAna", "NFCorpus", "SciFact", "STS17", "SICK-R", "STSBenchmark", "SummEval",
-)  # fmt: skip
 HUB = ("MTEB-lite", "MTEB(eng, v1)")
 
 

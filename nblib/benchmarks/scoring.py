@@ -8,7 +8,7 @@ scored); an encoder also `mteb/` (mteb's result files, by model name and fingerp
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -19,9 +19,10 @@ import mteb
 import numpy as np
 import pandas as pd
 from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import average_precision_score
 
 from nblib import corpora, paths, provenance, results, stats
-from nblib.benchmarks import catalogue, efficiency
+from nblib.benchmarks import catalogue, efficiency, mteb_catalogue
 from nblib.benchmarks.base import LocalTask
 from nblib.benchmarks.mteb_encoder import ROLES, MtebEncoder
 from nblib.benchmarks.pairwise import PairwiseTask
@@ -32,7 +33,7 @@ from nblib.models.systems import BiEncoder, System
 
 METRICS = {
     "accuracy": "accuracy", "right_rank": "right rank", "spearman": "Spearman ρ × 100", "pearson": "Pearson r × 100",
-    "v_measure": "V-measure of clusterings", "ndcg_at_10": "nDCG@10",
+    "v_measure": "V-measure of clusterings", "ndcg_at_10": "nDCG@10", "max_ap": "average precision",
 }  # fmt: skip
 CORRELATIONS = {"spearman": spearmanr, "pearson": pearsonr}
 CHANGES = ["task", "baseline", "encoder", "before", "after", "difference", "low", "high", "n"]
@@ -40,6 +41,7 @@ TRAINING_TEXTS = {
     "both": "authored negations and hedges", "only negation": "authored negations", "only hedging": "authored hedges",
     "NevIR": "NevIR's training pairs", "both + exclusions": "authored negations, hedges and exclusions",
 }  # fmt: skip
+SIDES = ("before", "after")
 ALIGNED = "nevir_mini"  # its first pair
 
 
@@ -106,7 +108,7 @@ def score(
     for name in names:
         task, started, counted = catalogue.get(name), time.perf_counter(), {}
         if wrapped:
-            _by_mteb(wrapped, task.filter_eval_splits(None if dev_splits else ["test"]), folder)
+            evaluate(wrapped, task.filter_eval_splits(None if dev_splits else ["test"]), folder)
         else:
             items = task.rows("test")
             task.keep("test", predict(system, task, items), folder)
@@ -114,18 +116,24 @@ def score(
         seconds = time.perf_counter() - started
         predictions.update({(name, split): table for split, table in task.predictions.items()})
         rows += [{**row, "seconds": seconds, **counted} for row in summarise(task)]
-    about = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
-    about["parameters"] = efficiency.parameters(system.model)
-    about["trained_on"] = trained_on(run_dir, system.name)
-    with paths.write_atomically(folder / "system.json") as draft:
-        draft.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    describe(system, run_dir)
     if isinstance(system, LateInteraction):
         with paths.write_atomically(folder / "alignment.csv") as draft:
             align(system).to_csv(draft, index=False, lineterminator="\n", float_format="%.4f")
     return Scores(pd.DataFrame(rows), predictions, wrapped.seen if wrapped else {})
 
 
-def _by_mteb(encoder: MtebEncoder, task: LocalTask, folder: Path) -> None:
+def describe(system: System, run_dir: str | Path) -> None:
+    """Write what was scored to `system.json`, for `about`."""
+    found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
+    found["parameters"] = efficiency.parameters(system.model)
+    found["trained_on"] = trained_on(run_dir, system.name)
+    with paths.write_atomically(folder_of(run_dir, system.name) / "system.json") as draft:
+        draft.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def evaluate(encoder: MtebEncoder, task: LocalTask, folder: Path) -> None:
+    """Let mteb evaluate a task anew; its result file and the per-item predictions land in a system's folder."""
     mteb.evaluate(
         encoder, task, cache=mteb.ResultCache(folder / "mteb"), overwrite_strategy="always", prediction_folder=folder,
         co2_tracker=False, show_progress_bar=False,
@@ -236,19 +244,28 @@ def measure(table: pd.DataFrame, metric: str = "spearman") -> dict[str, float]:
     """One score of per-item predictions: value, ci_low, ci_high (percent; 95 %, resampled by cluster), n, clusters.
 
     Args:
-        metric: which correlation, where the predictions are similarities; any other predictions have one score.
+        table: id, cluster, and one of: similarity with a gold score (a correlation) or with a label that is 0 or 1 (average
+            precision); value (the mean, of any range); correct (the mean, of 0 to 1).
+        metric: which correlation, where similarities are held against a score.
     """
-    if "similarity" in table:
-        columns, statistic = (table.similarity, table.score), partial(correlation, metric)
-        value = statistic(*columns)
-        low, high = stats.cluster_interval(statistic, *columns, clusters=table.cluster)
+    if truth := _truth(table):
+        columns = (table.similarity, table[truth])
+        low, high = stats.cluster_interval(_statistic(truth, metric), *columns, clusters=table.cluster)
+    elif "value" in table:
+        low, high = stats.cluster_bootstrap(table["value"], table.cluster)
     else:
-        value = float(table.correct.mean())
         low, high = stats.share_interval(table.correct, table.cluster)
     return {
-        "value": 100 * value, "ci_low": 100 * low, "ci_high": 100 * high, "n": len(table),
+        "value": 100 * point(table, metric), "ci_low": 100 * low, "ci_high": 100 * high, "n": len(table),
         "clusters": table.cluster.nunique(),
     }  # fmt: skip
+
+
+def point(table: pd.DataFrame, metric: str = "spearman") -> float:
+    """The score of per-item predictions, without an interval, as a fraction (see `measure`)."""
+    if truth := _truth(table):
+        return _statistic(truth, metric)(table.similarity, table[truth])
+    return float(table["value" if "value" in table else "correct"].mean())
 
 
 def correlation(metric: str, first: Sequence[float], second: Sequence[float]) -> float:
@@ -256,6 +273,21 @@ def correlation(metric: str, first: Sequence[float], second: Sequence[float]) ->
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return math.nan
     return float(CORRELATIONS[metric](first, second).statistic)
+
+
+def average_precision(similarity: Sequence[float], label: Sequence[float]) -> float:
+    """The average precision of a similarity at finding the items labelled 1; NaN where there are none."""
+    return float(average_precision_score(label, similarity)) if np.any(label) else math.nan
+
+
+def _statistic(truth: str, metric: str = "spearman") -> Callable[[Sequence[float], Sequence[float]], float]:
+    """What a similarity is measured by, by the column that it is held against."""
+    return average_precision if truth == "label" else partial(correlation, metric)
+
+
+def _truth(table: pd.DataFrame) -> str | None:
+    """The column that predictions hold their similarity against; None where each item has its own score."""
+    return next((name for name in ("score", "label") if name in table), None) if "similarity" in table else None
 
 
 def _file(run_dir: str | Path, system: str, task: str, split: str = "test") -> Path:
@@ -282,7 +314,8 @@ def load_predictions(run_dir: str | Path, system: str, task: str, split: str = "
         return table[table.id.isin(catalogue.get(task).rows(split).id)].reset_index(drop=True)
     if not file.is_file():
         data = next((data for data in catalogue.DATA if task in catalogue.names(data)), "mini")
-        raise ScoreError(f"No predictions at {file}. Make them: nblib score {system} --data {data} --run-dir {run_dir}")
+        options = "--general all" if task in mteb_catalogue.TASKS else f"--data {data}"
+        raise ScoreError(f"No predictions at {file}. Make them: nblib score {system} {options} --run-dir {run_dir}")
     return pd.read_parquet(file)
 
 
@@ -298,21 +331,41 @@ def change(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
     Raises:
         ScoreError: they are not about the same items.
     """
-    _check_same_items(before, after)
-    both = before.merge(after, on="id", suffixes=("_before", "_after"), validate="1:1")
-    if "similarity" in before:
-        columns = (both.similarity_before, both.similarity_after, both.score_before)
-
-        def gain(old: Sequence[float], new: Sequence[float], truth: Sequence[float]) -> float:
-            return correlation("spearman", new, truth) - correlation("spearman", old, truth)
-
-        old, new = (correlation("spearman", column, columns[2]) for column in columns[:2])
-        found = (new - old, *stats.cluster_interval(gain, *columns, clusters=both.cluster_before))
+    both = _paired(before, after)
+    if truth := _truth(before):
+        old, new = (_statistic(truth)(both[f"similarity_{side}"], both[f"{truth}_before"]) for side in SIDES)
+        found = (new - old, *stats.percentile_interval(change_replicates(before, after)))
     else:
-        old, new = both.correct_before.mean(), both.correct_after.mean()
-        found = stats.paired_bootstrap(both.correct_before, both.correct_after, both.cluster_before)
+        own = "value" if "value" in before else "correct"
+        old, new = (both[f"{own}_{side}"].mean() for side in SIDES)
+        found = stats.paired_bootstrap(both[f"{own}_before"], both[f"{own}_after"], both.cluster_before)
     difference, low, high = (100 * x for x in found)
     return {"before": 100 * old, "after": 100 * new, "difference": difference, "low": low, "high": high, "n": len(both)}
+
+
+def change_replicates(before: pd.DataFrame, after: pd.DataFrame, seed: int = 0) -> np.ndarray:
+    """The change of a score (as a fraction) on 1,000 bootstrap resamples of the clusters, paired: [1000].
+
+    Raises:
+        ScoreError: the predictions are not about the same items.
+    """
+    both = _paired(before, after)
+    truth = _truth(before)
+    own = "similarity" if truth else "value" if "value" in before else "correct"
+    columns = [both[f"{own}_{side}"] for side in SIDES]
+    if truth is None:
+        return stats.cluster_replicates(np.mean, columns[1] - columns[0], clusters=both.cluster_before, seed=seed)
+    statistic = _statistic(truth)
+
+    def gain(old: Sequence[float], new: Sequence[float], gold: Sequence[float]) -> float:
+        return statistic(new, gold) - statistic(old, gold)
+
+    return stats.cluster_replicates(gain, *columns, both[f"{truth}_before"], clusters=both.cluster_before, seed=seed)
+
+
+def _paired(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+    _check_same_items(before, after)
+    return before.merge(after, on="id", suffixes=tuple(f"_{side}" for side in SIDES), validate="1:1")
 
 
 def compare(

@@ -21,7 +21,7 @@ import yaml
 from nblib import paths
 from nblib.errors import StudyError
 
-TYPES = {"str": str, "int": int, "float": (int, float), "list": list}
+TYPES = {"str": str, "text": str, "int": int, "float": (int, float), "list": list, "numbers": list}
 
 
 class CorpusError(StudyError):
@@ -44,10 +44,12 @@ class Corpus:
     Attributes:
         benchmark: the name in results tables (STSB, SemAntoNeg, …).
         official: True for the benchmark itself, False for the project's own mini version.
-        columns: column → type (`str`, `int`, `float`, `list` of strings); exactly these are kept, and hashed.
+        columns: column → type (`str`, `text` that may be empty, `int`, `float`, `list` of strings, `numbers`); exactly these are
+            kept, and hashed.
         key: the columns that identify a row.
         numbered: whether a row's place in its file is its `idx`, for files without ids.
         source: how to download it: url, optional member of an archive (with `{split}`), format.
+        hub: the data set on the hub that holds the same rows, for people who look for them; it is not downloaded.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Corpus:
     splits: dict[str, Split]
     numbered: bool = False
     source: dict[str, str] | None = None
+    hub: str | None = None
 
     @property
     def label(self) -> str:
@@ -128,7 +131,8 @@ def locate(corpus: Corpus, split: str) -> Path:
         root, hint = official, "Complete NBLIB_DATA, or unset it to download from the official source."
     else:
         root = paths.cache() / "corpora"
-        hint = f"Its source: {corpus.source['url'] if corpus.source else 'not public as a file'}."
+        home = f"on the hub as {corpus.hub}, which the study doesn't download" if corpus.hub else "not public as a file"
+        hint = f"Set NBLIB_DATA to a folder that has it. Its source: {corpus.source['url'] if corpus.source else home}."
         if corpus.source and not (root / expected).exists():
             _download(corpus, split, root / expected)
     if not (root / expected).is_file():
@@ -192,10 +196,11 @@ def validate(rows: list[dict], corpus: Corpus, split: str, where: str) -> pd.Dat
 
 
 def _well_typed(value: object, kind: str) -> bool:
-    if kind == "list":
-        return isinstance(value, list) and bool(value) and all(isinstance(x, str) and x.strip() for x in value)
-    if kind == "str":
-        return isinstance(value, str) and bool(value.strip())
+    if kind in ("list", "numbers"):
+        of = "str" if kind == "list" else "float"
+        return isinstance(value, list) and bool(value) and all(_well_typed(x, of) for x in value)
+    if kind in ("str", "text"):
+        return isinstance(value, str) and (kind == "text" or bool(value.strip()))
     return isinstance(value, TYPES[kind]) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -203,8 +208,10 @@ def content_hash(table: pd.DataFrame, corpus: Corpus) -> str:
     """SHA-256 of the rows, sorted by key, as canonical JSON: one sorted-key object a line, numbers as Python writes them."""
     rows = table[list(corpus.columns)].to_dict("records")
     floats = [column for column, kind in corpus.columns.items() if kind == "float"]
+    numbers = [column for column, kind in corpus.columns.items() if kind == "numbers"]
     for row in rows:
         row.update({column: float(row[column]) for column in floats})
+        row.update({column: [float(number) for number in row[column]] for column in numbers})
     rows.sort(key=lambda row: [row[column] for column in corpus.key])
     digest = hashlib.sha256()
     for row in rows:

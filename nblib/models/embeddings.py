@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import numpy as np
@@ -59,6 +59,24 @@ def encode(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric", 
                 known.update(zip(chunk, vectors, strict=True))
                 progress.update(len(chunk))
     return np.stack([known[text] for text in texts]) if len(texts) else np.empty((0, 0), dtype=np.float32)
+
+
+def not_encoded(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric") -> list[str]:
+    """The distinct texts that `encode` would have to encode, because no earlier run has: shortest first.
+
+    Raises:
+        EmbeddingError: the store can't be read.
+    """
+    if role == "query" and encoder.query_tower is not None:
+        return not_encoded(encoder.query_tower, texts, role=role)
+    if encoder.base is not None:
+        return not_encoded(encoder.base, texts, role=role)
+    distinct = sorted(set(texts), key=lambda text: (len(text), text))
+    if not encoder.cacheable or not distinct:
+        return distinct
+    with _Store(encoder, role) as store:
+        known = store.known(distinct)
+    return [text for text in distinct if text not in known]
 
 
 def _run(encoder: Encoder, texts: list[str], role: Role, batch_size: int) -> np.ndarray:
@@ -139,14 +157,19 @@ class _Store:
         )
 
     def get(self, texts: list[str]) -> dict[str, np.ndarray]:
+        return {text: np.frombuffer(vector, dtype=np.float32) for text, vector in self._rows("vector", texts)}
+
+    def known(self, texts: list[str]) -> set[str]:
+        return {text for text, _ in self._rows("NULL", texts)}
+
+    def _rows(self, column: str, texts: list[str]) -> Iterator[tuple[str, bytes]]:
         by_key = {_key(text): text for text in texts}
-        keys, found = list(by_key), {}
+        keys = list(by_key)
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
-            query = f"SELECT text, vector FROM vectors WHERE text IN ({','.join('?' * len(part))})"
+            query = f"SELECT text, {column} FROM vectors WHERE text IN ({','.join('?' * len(part))})"
             with closing(self.connection.execute(query, part)) as rows:
-                found.update({by_key[key]: np.frombuffer(vector, dtype=np.float32) for key, vector in rows})
-        return found
+                yield from ((by_key[key], value) for key, value in rows)
 
     def put(self, texts: list[str], vectors: np.ndarray) -> None:
         with self.connection:

@@ -123,6 +123,15 @@ def of_benchmark(label: str, data: str) -> tuple[Answer, ...]:
     return tuple(one for one in cells() if one.label == label and one.data in ("", data) and one.compared)
 
 
+def printed_system(paper: str, exhibit: str, model: str) -> str:
+    """The printed system that a model is, or in whose place it is measured; the model's own name where it is neither."""
+    table = published.load(paper)
+    for system in table.system[table.exhibit == exhibit].unique():
+        if model in [name for name, _ in candidates(paper, exhibit, system)]:
+            return system
+    return model
+
+
 def candidates(paper: str, exhibit: str, system: str) -> list[tuple[str, bool]]:
     """The names under which a printed system may have been measured, best first, and whether each is a stand-in."""
     own = [(name, False) for name in published.models_named(paper, system)]

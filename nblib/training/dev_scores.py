@@ -99,7 +99,15 @@ def measure(system: System, items: Items, anchors: pd.DataFrame) -> pd.DataFrame
         if isinstance(task, PairwiseTask):
             rows.append((name, kind, "pairwise_accuracy", float(predicted.correct.mean()), len(predicted)))
         else:
-            rows.append((name, kind, "spearman", scoring.spearman(predicted.similarity, predicted.score), len(chosen)))
+            rows.append(
+                (
+                    name,
+                    kind,
+                    "spearman",
+                    scoring.correlation("spearman", predicted.similarity, predicted.score),
+                    len(chosen),
+                )
+            )
         if isinstance(task, NevIR) and isinstance(system, BiEncoder):
             roles = ("document", "document")
             both = system.score(chosen.positive, chosen.negatives.str[0], roles=roles, similarity="cosine")

@@ -73,11 +73,16 @@ OUTPUTS = {
         per_variant=True,
     ),
     "07_encoder_benchmarks": Declared(
-        "profile benchmarks", "profile scores interventions", files=("scores/{variant}/system.json",), per_variant=True
+        "profile benchmarks",
+        "profile scores interventions general",
+        files=("scores/{variant}/system.json",),
+        only_with={"tab_general": "general"},
+        sometimes="fig_sts tab_general_changes",
+        per_variant=True,
     ),
     "08_hedge_trainings": Declared("size parts diversity frontier record deploy", "trainings changes singles"),
     "09_nevir_architectures": Declared(
-        "words architectures preference epochs",
+        "words architectures sts preference epochs",
         "nevir tests",
         only_with={"fig_epochs": "every_epoch"},
         sometimes="fig_maxsim",

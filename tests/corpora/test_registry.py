@@ -73,6 +73,24 @@ def test_an_official_corpus_loads_in_full(name, rows):
     assert corpora.describe(name).label == corpora.describe(name).benchmark
 
 
+def test_a_text_may_be_empty_and_numbers_are_a_list_of_numbers(monkeypatch):
+    columns = {"id": "str", "title": "text", "relevance": "numbers"}
+    corpus = replace(CORPUS, columns=columns)
+    rows = [{"id": "a", "title": "", "relevance": [1, 2.5]}]
+    entry = declared(corpus, rows)
+    assert registry.validate(rows, entry, "test", "file").title.tolist() == [""]
+    whole = [{"id": "a", "title": "", "relevance": [1.0, 2.5]}]
+    assert registry.content_hash(pd.DataFrame(whole), corpus) == entry.splits["test"].sha256
+    for unusable in ([], [1, "2"], [True], 3):
+        with pytest.raises(CorpusError, match="column 'relevance'"):
+            registry.validate([{**rows[0], "relevance": unusable}], entry, "test", "file")
+
+
+def test_a_corpus_that_is_not_downloaded_says_where_it_is(monkeypatch):
+    with pytest.raises(CorpusError, match=r"Set NBLIB_DATA to a folder that has it\. .* on the hub as mteb/sts12-sts"):
+        corpora.load("sts12")
+
+
 def test_the_content_hash_heeds_content_and_not_order_packing_or_extra_columns(toy):
     toy(gzip.compress(as_lines(ROWS)))
     table = corpora.load("toy")

@@ -4,9 +4,10 @@ import argparse
 import json
 
 import pytest
+from support import mteb_rows
 
 from nblib import results
-from nblib.benchmarks import catalogue, scoring
+from nblib.benchmarks import catalogue, general_ability, mteb_catalogue, mteb_tasks, scoring
 from nblib.models.registry import ModelError
 from nblib.workflow.commands import score
 
@@ -33,6 +34,20 @@ def test_an_encoder_is_scored_by_the_same_command_and_only_on_what_is_asked(tmp_
     assert set(results.load(tmp_path).benchmark) == {"STSB", "ExcluIR"}
     with pytest.raises(scoring.ScoreError, match=r"TF-IDF .* can't do stsb_mini"):
         command("TF-IDF", "--benchmarks", "stsb", "--run-dir", tmp_path)
+
+
+def test_general_ability_says_its_time_first_and_can_be_all_that_is_scored(
+    tmp_path, tiny_encoder_folder, monkeypatch, capsys
+):
+    monkeypatch.setattr(mteb_tasks.corpora, "load", mteb_rows.load)
+    monkeypatch.setattr(mteb_catalogue, "names", lambda choice: ("STS17", "NFCorpus"))
+    command(tiny_encoder_folder, "--benchmarks", "--general", "lite", "--run-dir", tmp_path)
+    said = capsys.readouterr().out
+    assert said.index("texts to encode: about") < said.index("mean of tasks, 2 tasks")
+    assert general_ability.load(tmp_path, "tiny-encoder").task.tolist() == ["STS17", "NFCorpus"]
+    assert not (tmp_path / "results").exists()
+    with pytest.raises(mteb_catalogue.GeneralError, match=r"TF-IDF .* has no embeddings"):
+        command("TF-IDF", "--benchmarks", "--general", "lite", "--run-dir", tmp_path)
 
 
 def test_what_is_unknown_is_named(tmp_path):

@@ -3,9 +3,17 @@
 examples:
   nblib score TF-IDF maxsim:all-MiniLM-L6-v2
   nblib score path/to/encoder --data official --benchmarks nevir
+  nblib score all-MiniLM-L6-v2 --benchmarks --general short       # general ability alone
 """
 
 import argparse
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nblib.models.systems import System
 
 HELP = "score systems of any architecture on the benchmarks"
 
@@ -23,10 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--benchmarks",
-        nargs="+",
+        nargs="*",
         metavar="KEY",
-        help="score only these benchmarks, such as nevir (default: all that a system can do)",
+        help="score only these benchmarks, such as nevir (default: all that a system can do; without a KEY: none)",
     )
+    parser.add_argument(
+        "--general", default="none", choices=["none", "lite", "short", "all"],
+        help="measure general ability, too, on official tasks of MTEB: those at hand of Truong's 16 (lite), similarity and "
+        "classification (short), all 20 (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--scale", default="lab", help="the name of the run in the results (default: %(default)s)")
     parser.add_argument("--run-dir", default="runs/lab", help="the folder for all outputs (default: %(default)s)")
     parser.add_argument(
@@ -35,21 +48,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Score each system on the tasks it can do; write predictions, and `results/07_<system>.csv` with its sidecar."""
-    from nblib import paths, provenance, results
-    from nblib.benchmarks import catalogue, efficiency, scoring
+    """Score each system on the tasks it can do; write predictions, and `results/07_<system>.csv` with its sidecar.
+
+    General ability goes to `scores/<system>/general.csv`.
+    """
+    from nblib.benchmarks import catalogue, scoring
     from nblib.models import systems
 
     names = catalogue.names(arguments.data, keys=arguments.benchmarks)
     for name in arguments.systems:
         system = systems.load(name, allow_remote_code=arguments.allow_remote_code)
         able = names if arguments.benchmarks else scoring.scorable(system, names)
-        scored = scoring.score(system, able, arguments.run_dir).summary
-        file = paths.resolve(arguments.run_dir) / "results" / f"07_{system.name}.csv"
-        made = {"fingerprint": system.fingerprint, "trained_on": scoring.trained_on(arguments.run_dir, system.name)}
-        results.save(scoring.result_rows(scored, system.name, arguments.scale, **made), file)
-        about = {"system": system.name, "kind": system.kind, "source": system.source, "fingerprint": system.fingerprint}
-        about |= {"scale": arguments.scale, "data": arguments.data}
-        columns = [column for column in ("seconds", "pairs") if column in scored]
-        took = scored.groupby("task")[columns].first().sum().to_dict()
-        provenance.write_sidecar(file, **about, **took, parameters=efficiency.parameters(system.model))
+        if able:
+            _score_benchmarks(system, able, arguments)
+        if arguments.general != "none":
+            _score_general(system, arguments)
+
+
+def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argparse.Namespace) -> None:
+    from nblib import paths, provenance, results
+    from nblib.benchmarks import efficiency, scoring
+
+    scored = scoring.score(system, names, arguments.run_dir).summary
+    file = paths.resolve(arguments.run_dir) / "results" / f"07_{system.name}.csv"
+    made = {"fingerprint": system.fingerprint, "trained_on": scoring.trained_on(arguments.run_dir, system.name)}
+    results.save(scoring.result_rows(scored, system.name, arguments.scale, **made), file)
+    about = {"system": system.name, "kind": system.kind, "source": system.source, "fingerprint": system.fingerprint}
+    about |= {"scale": arguments.scale, "data": arguments.data}
+    columns = [column for column in ("seconds", "pairs") if column in scored]
+    took = scored.groupby("task")[columns].first().sum().to_dict()
+    provenance.write_sidecar(file, **about, **took, parameters=efficiency.parameters(system.model))
+
+
+def _score_general(system: "System", arguments: argparse.Namespace) -> None:
+    from nblib.benchmarks import general_ability
+
+    planned = general_ability.plan(system, arguments.general, arguments.run_dir)
+    sys.stdout.write(f"{system.name}: {planned.sentence}\n")
+    sys.stdout.flush()
+    found = general_ability.score(system, arguments.general, arguments.run_dir)
+    for row in general_ability.averages(found).itertuples():
+        sys.stdout.write(f"{system.name}: {row.average}, {row.tasks} tasks: {row.value:.2f}\n")
