@@ -434,7 +434,6 @@ rule hedge_trainings:
             data=SWEEP["common"]["score"],
             encoders=RECORDED,
             with_adapter=[f"{encoder}+adapter" for encoder in [*SCORED, *ADAPTED]],
-            systems=COMPARED,
             sweep_dir=f"{RUN}/sweep",
         ),
     output:

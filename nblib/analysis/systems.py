@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from nblib import paths, provenance
 from nblib.benchmarks import scoring
 
 # Weller's Table 2 names its kinds in the plural
@@ -41,30 +39,3 @@ def accuracies(predictions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def kind(run_dir: str | Path, name: str) -> str:
     """The architecture of a scored system, as Weller calls it."""
     return KINDS[scoring.about(run_dir, name).get("kind", "bi-encoder")]
-
-
-def costs(run_dir: str | Path, names: Sequence[str], task: str) -> pd.DataFrame:
-    """Accuracy and cost of systems; those without known times are left out.
-
-    Returns:
-        system, kind, value (percent on the task), parameters (in millions; 0 where it has none), milliseconds (for a text
-        encoded, or a query ranked with one passage, on a shared machine).
-    """
-    table = accuracies(load_predictions_for(run_dir, names, task))[["system", "value"]]
-    sidecars = [results_sidecar(run_dir, name) for name in table.system]
-    table["kind"] = [kind(run_dir, name) for name in table.system]
-    table["parameters"] = [about.get("parameters") or 0.0 for about in sidecars]
-    table["milliseconds"] = [_milliseconds(about) for about in sidecars]
-    return table.dropna(ignore_index=True)
-
-
-def _milliseconds(about: dict) -> float:
-    if "pairs" in about:
-        return 1000 * about["seconds"] / about["pairs"]
-    rate = (about.get("throughput") or {}).get("texts_per_second")
-    return 1000 / rate if rate else np.nan
-
-
-def results_sidecar(run_dir: str | Path, name: str) -> dict:
-    """The sidecar of a system's results; empty where there is none."""
-    return provenance.read_sidecar(paths.resolve(run_dir) / "results" / f"07_{name}.csv")

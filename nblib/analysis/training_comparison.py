@@ -11,7 +11,6 @@ import pandas as pd
 
 from nblib import paths, provenance, results, stats
 from nblib.benchmarks import catalogue, scoring
-from nblib.results import published
 
 # Two triples an anchor; "only hedging" uses the verbal negation alone, so it is that type's training, too.
 AT_EQUAL_SIZE = ("rule-based", "only-hedging", "absolute", "affixal", "lexical", "mixed")
@@ -130,14 +129,6 @@ def wide(averaged: pd.DataFrame) -> pd.DataFrame:
 
     shown = averaged.assign(cell=averaged.apply(cell, axis=1))
     return shown.pivot(index="variant", columns="benchmark", values="cell").loc[shown.variant.unique()].reset_index()
-
-
-def printed_averages() -> pd.DataFrame:
-    """Truong's Table 1: system, negation (the mean over the benchmarks of `in_average`), sts (MTEB's STS tasks)."""
-    table = published.load("truong")
-    table = table[table.exhibit == "Table 1"].pivot(index="system", columns="benchmark", values="value")
-    negation = table[list(in_average().values())].mean(axis=1)
-    return pd.DataFrame({"negation": negation, "sts": table["MTEB-STS"]}).reset_index()
 
 
 QUESTIONS = {

@@ -116,6 +116,16 @@ def by_edit(predictions: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["edit", "value", "low", "high", "n"]).sort_values("edit", ignore_index=True)
 
 
+def edit_types_apart(by_edit: pd.DataFrame) -> list[str]:
+    """The systems whose scores on the two kinds of edit have disjoint intervals.
+
+    Args:
+        by_edit: from `by_edit`, with the system.
+    """
+    bounds = by_edit.groupby("system", sort=False)[["low", "high"]].agg({"low": "max", "high": "min"})
+    return bounds.index[bounds.low > bounds.high].tolist()
+
+
 def edits(ids: Sequence[str]) -> np.ndarray:
     """The kind of edit in each id, one of `EDITS`' values, shape [n].
 

@@ -21,6 +21,7 @@ COVERAGE = [
     {"color": OURS}, {"color": "#56B4E9"}, {"color": PARTIAL},
     {"color": "white", "edgecolor": MUTED, "hatch": "////", "linewidth": 0}, {"color": ABSENT},
 ]  # fmt: skip
+EDITS = [PARAPHRASE, NEGATION]
 PALETTE = [PARAPHRASE, NEGATION, OURS, "#CC79A7", PARTIAL, "#56B4E9", "#F0E442", PUBLISHED]
 
 

@@ -80,7 +80,7 @@ OUTPUTS = {
         sometimes="fig_sts tab_general_changes",
         per_variant=True,
     ),
-    "08_hedge_trainings": Declared("size parts diversity frontier record deploy", "trainings changes singles"),
+    "08_hedge_trainings": Declared("size parts diversity frontier record", "trainings changes singles"),
     "09_nevir_architectures": Declared(
         "words architectures sts preference epochs",
         "nevir tests",
