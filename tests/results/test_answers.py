@@ -125,7 +125,9 @@ def test_a_picture_that_cannot_be_read_is_refused_with_its_file(given):
 
 
 def test_a_list_in_the_file_is_a_tuple_and_what_is_absent_has_its_default(given):
-    given({"cells": [{"paper": "a", "benchmark": "b", "metric": "c", "label": "d", "measured": "e", "exhibits": ["f"]}]})
+    given(
+        {"cells": [{"paper": "a", "benchmark": "b", "metric": "c", "label": "d", "measured": "e", "exhibits": ["f"]}]}
+    )
     assert answers.cells() == (Answer("a", "b", "c", "d", "e", exhibits=("f",)),)
     assert answers.pictures() == ()
     assert Picture("a", "b", "01", "c", "full").note == ""

@@ -86,5 +86,5 @@ def test_a_group_that_names_nothing_printed_is_refused(tmp_path, monkeypatch):
     file = tmp_path / "granularity.yaml"
     file.write_text(yaml.safe_dump([group]), encoding="utf-8")
     monkeypatch.setattr(granularity, "FILE", file)
-    with pytest.raises(ResultsError, match="granularity.yaml: group 'gone' names no printed number"):
+    with pytest.raises(ResultsError, match=r"granularity\.yaml: group 'gone' names no printed number"):
         granularity.table()

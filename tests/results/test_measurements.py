@@ -95,6 +95,13 @@ def test_no_results_and_a_broken_file_are_named(tmp_path):
 
 
 def test_the_miniatures_and_the_authored_anchors_are_told_from_official_data():
-    data = ["nevir test", "nevir_mini", "Mini suite", "authored anchors", "sample test, one seed", "nevir test, trusted"]
+    data = [
+        "nevir test",
+        "nevir_mini",
+        "Mini suite",
+        "authored anchors",
+        "sample test, one seed",
+        "nevir test, trusted",
+    ]
     mini = measurements.is_mini(pd.DataFrame({"data": data}))
     assert mini.tolist() == [False, True, True, True, False, False]
