@@ -89,7 +89,8 @@ def _rows(rows: pd.DataFrame) -> str:
 def _agreement(rows: pd.DataFrame) -> str:
     agree = rows.agrees.isin(AGREEING)
     count = "1 number is" if len(rows) == 1 else f"{len(rows)} numbers are"
-    text = f"{count} measured in full: {agree.sum()} agree{'s' * (agree.sum() == 1)} (within rounding or our interval)"
+    agreeing = "1 agrees" if agree.sum() == 1 else f"{agree.sum()} agree"
+    text = f"{count} measured in full: {agreeing} (within rounding or our interval)"
     gaps = rows.difference.abs()
     if gaps.notna().any() and not agree.all():
         far = rows.loc[gaps.idxmax()]
