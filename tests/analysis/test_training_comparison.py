@@ -71,7 +71,9 @@ def test_trainings_are_measured_over_their_seeds_and_the_base_is_not_measured_ag
     table = measurements.validate(pd.DataFrame(rows).fillna({"n": 0}), "here").set_index(["benchmark", "metric"])
     assert set(table.system) == {"base + both"} and len(table) == averaged.benchmark.nunique()
     nevir = table.loc[("NevIR (mini)", "right_rank")]
-    assert (nevir.value, nevir.ci_low, nevir.ci_high, nevir.n) == (75, 50, 100, 4), "from the lowest seed to the highest"
+    assert (nevir.value, nevir.ci_low, nevir.ci_high, nevir.n) == (75, 50, 100, 4), (
+        "from the lowest seed to the highest"
+    )
     assert nevir.data == "mini test, mean and range of 2 seeds" and "both" in nevir.trained_on
     assert ("negation average (mini)", "mean") in table.index
 

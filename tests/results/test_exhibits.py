@@ -17,7 +17,13 @@ ROW = {
 CHANCE = {"system": "Random", "measured_system": "Random", "published": 25.0, "value": 23.0, "difference": -2.0,
           "agrees": "differs by -2.0"}  # fmt: skip
 ABSENT = {"system": "ColBERTv2", "value": math.nan, "difference": math.nan, "measured": "not run", "agrees": ""}
-FIGURE = {"metric": comparison.SHOWN, "published": math.nan, "value": math.nan, "difference": math.nan, "agrees": NOTHING}
+FIGURE = {
+    "metric": comparison.SHOWN,
+    "published": math.nan,
+    "value": math.nan,
+    "difference": math.nan,
+    "agrees": NOTHING,
+}
 
 
 def board(*rows):
@@ -113,8 +119,16 @@ def test_the_headline_counts_a_score_once_however_many_tables_reprint_it():
 def test_the_headline_has_a_papers_method_apart_and_leaves_out_what_is_no_full_score():
     method = {"measured_system": "all-mpnet-base-v2 + adapter (original norms, a by accuracy)", "published": 85.48,
               "value": 64.4, "difference": -21.08, "agrees": "differs by -21.08", "benchmark": "STSB"}  # fmt: skip
-    cosine = {"metric": "cosine_hoax", "published": 0.81, "value": 0.5, "difference": -0.31, "agrees": "differs by -0.31"}
-    others = [{"measured": name, "value": 50.0, "difference": 48.0} for name in ("sample", "other protocol", "stand-in")]
+    cosine = {
+        "metric": "cosine_hoax",
+        "published": 0.81,
+        "value": 0.5,
+        "difference": -0.31,
+        "agrees": "differs by -0.31",
+    }
+    others = [
+        {"measured": name, "value": 50.0, "difference": 48.0} for name in ("sample", "other protocol", "stand-in")
+    ]
     text = exhibits.headline(board({}, method, cosine, *others))
     assert "1 of 1 printed scores of unchanged models and baselines agree (differences: median 0.05" in text
     assert text.endswith(
