@@ -29,7 +29,19 @@ SUPPORTED, PARTLY, NOT_SUPPORTED, NOT_TESTABLE = VERDICTS = (
 )
 NOT_MEASURED = "not measured in this run"
 SEEDS = 10  # at most, of a variant of the sweep
-COLUMNS = ["id", "paper", "section", "claim", "measured", "verdict", "because", "refuted_by", "needs", "exhibit"]
+COLUMNS = [
+    "id",
+    "short",
+    "paper",
+    "section",
+    "claim",
+    "measured",
+    "verdict",
+    "because",
+    "refuted_by",
+    "needs",
+    "exhibit",
+]
 
 
 class ClaimError(StudyError):
