@@ -333,11 +333,11 @@ def result_rows(
         by_sample = item.k == 0 and item.split == BY_ROW  # the same as in table 2
         if not np.isnan(item.accuracy) and not by_sample:
             system = encoder if item.k == 0 else f"{encoder} + adapter ({item.weighting}, K = {item.n_train:.0f})"
-            spread, data = (
-                (item.accuracy - item.sd, item.accuracy + item.sd),
+            spread = (item.accuracy - TWO_SIDED * item.sd, item.accuracy + TWO_SIDED * item.sd)
+            where, data = (
+                (system, labels[1], "accuracy", item.accuracy),
                 f"{benchmark}, {item.answers} splits {item.split}",
             )
-            where = (system, labels[1], "accuracy", item.accuracy)
             rows.append(results.row(*where, n=item.n_test, data=data, interval=spread, **about))
     return rows
 

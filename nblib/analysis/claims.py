@@ -118,7 +118,7 @@ def load() -> tuple[Claim, ...]:
             )
         if claim.most not in VERDICTS:
             raise ClaimError(f"{FILE}: {claim.id} has the verdict {claim.most!r}; known: {', '.join(VERDICTS)}.")
-        if unknown := {check["kind"] for check in claim.checks} - _CHECKS.keys():
+        if unknown := {str(check.get("kind")) for check in claim.checks} - _CHECKS.keys():
             raise ClaimError(f"{FILE}: {claim.id} has an unknown check {unknown}; known: {', '.join(_CHECKS)}.")
         found.append(claim)
     return tuple(found)

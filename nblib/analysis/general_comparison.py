@@ -13,7 +13,7 @@ from nblib.analysis import systems
 from nblib.benchmarks import general_ability, mteb_catalogue, scoring
 from nblib.benchmarks.general_ability import BY_CATEGORY, BY_TASK
 from nblib.results import published, published_mteb
-from nblib.results.schema import DECIMALS
+from nblib.results.measurements import DECIMALS
 
 STS = tuple(name for name, task in mteb_catalogue.TASKS.items() if task.category == "STS")
 TOLERANCE = {"STS": 0.1, "Retrieval": 0.2, "Classification": 0.5}  # points that versions and sampling may make

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from nblib import paths, stats
+from nblib import paths, results, stats
 from nblib.benchmarks import efficiency, mteb_catalogue, mteb_tasks, scoring
 from nblib.benchmarks.mteb_catalogue import TASKS, Choice, GeneralError
 from nblib.benchmarks.mteb_encoder import MtebEncoder
@@ -119,8 +119,7 @@ def score(system: System, choice: Choice, run_dir: str | Path, *, batch_size: in
             predictions = task.predictions["test"]
             took[name] = time.perf_counter() - started
         measured = scoring.measure(predictions)
-        metric = scoring.METRICS[task.paper_metric]
-        about = {"task": name, "category": TASKS[name].category, "metric": metric, "caveat": TASKS[name].caveat}
+        about = {"task": name, "category": TASKS[name].category, "metric": task.metric, "caveat": TASKS[name].caveat}
         rows.append({**about, **measured, "seconds": took.get(name, np.nan)})
         _write(folder, pd.DataFrame(rows, columns=COLUMNS))  # task by task, so that a stopped run has left what it did
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -139,6 +138,23 @@ def load(run_dir: str | Path, system: str) -> pd.DataFrame:
         )
     table = pd.read_csv(file, dtype={"caveat": "str"})
     return table.assign(caveat=table.caveat.fillna(""))
+
+
+def result_rows(measured: pd.DataFrame, system: str, scale: str, **about: str) -> list[dict]:
+    """The scores as measurements (`results.row`). STSBenchmark is left out: it is STSB, which notebook 07 measures anyway.
+
+    Args:
+        measured: from `score` or `load`.
+        about: trained_on and fingerprint.
+    """
+    return [
+        results.row(
+            system, f"MTEB {item.task}", item.metric, item.value, data=f"{item.task} test", n=item.n, scale=scale,
+            interval=(item.ci_low, item.ci_high), **about,
+        )
+        for item in measured.itertuples()
+        if item.task != "STSBenchmark"
+    ]  # fmt: skip
 
 
 def systems(run_dir: str | Path) -> list[str]:

@@ -63,7 +63,7 @@ class LocalSTS(LocalRows, AbsTaskSTS):
     STS12 to STS16 are read in the tokenised, lower-cased form that MTEB's copy has.
     """
 
-    paper_metric = "spearman"
+    metric = "spearman"
 
     def read(self) -> dict[str, Dataset]:
         table = corpora.load(self.corpus, "test").rename(columns=lambda column: column.removesuffix("_tok"))
@@ -84,7 +84,7 @@ class LocalSTS(LocalRows, AbsTaskSTS):
 class LocalClassification(LocalRows, AbsTaskClassification):
     """Ten logistic regressions on a few texts a label. Predictions: id, cluster, correct (the share of the ten right)."""
 
-    paper_metric = "accuracy"
+    metric = "accuracy"
 
     def read(self) -> dict[str, Dataset]:
         tables = {split: corpora.load(self.corpus, split) for split in (self.train_split, "test")}
@@ -115,7 +115,7 @@ class LocalPairClassification(LocalRows, AbsTaskPairClassification):
     Predictions: id, cluster, label (1: paraphrases), similarity (by the one that gives the best average precision).
     """
 
-    paper_metric = "max_ap"
+    metric = "max_ap"
 
     def read(self) -> dict[str, Dataset]:
         table = corpora.load(self.corpus, "test")
@@ -143,7 +143,7 @@ class LocalSummarization(LocalRows, AbsTaskSummarization):
     fault, kept for comparability: a term is the mean of Spearman's ρ and its p value (mteb's issue 1156).
     """
 
-    paper_metric = "spearman"
+    metric = "spearman"
 
     def read(self) -> dict[str, Dataset]:
         table = corpora.load(self.corpus, "test").drop(columns="split")
@@ -174,7 +174,7 @@ class LocalRetrieval(LocalRows, AbsTaskRetrieval):
     Where mteb says so (ArguAna), the document with the query's own id is left out.
     """
 
-    paper_metric = "ndcg_at_10"
+    metric = "ndcg_at_10"
 
     def read(self) -> dict[str, dict[str, Any]]:
         documents, queries, judged = (

@@ -91,7 +91,7 @@ def scoreboard(measured: pd.DataFrame, run_dir: str | Path, scale: str) -> pd.Da
         rows.append({"measured": "not run", "agrees": "", **row, **found})
     table = pd.DataFrame(rows).reindex(columns=COLUMNS)
     texts = ["agrees", "measured_system", "measured_metric", "trained_on", "data", "note"]
-    return table.assign(**{name: table[name].fillna("") for name in texts})
+    return table.assign(**{name: table[name].astype(object).fillna("") for name in texts})
 
 
 def _answered(cell: tuple, by_name: dict[str, pd.DataFrame]) -> dict[str, object]:
@@ -181,6 +181,7 @@ def coverage(board: pd.DataFrame) -> pd.DataFrame:
     counts = counts.reindex(columns=list(MEASURED), fill_value=0)
     counts["reproduced"] = reproduced(board).groupby([board.paper, board.exhibit]).sum()
     counts["rows"] = counts[list(MEASURED)].sum(axis=1)
+    counts["printed"] = board.metric.ne(SHOWN).groupby([board.paper, board.exhibit]).sum()
     counts["verdict"] = [_verdict(row) for _, row in counts.iterrows()]
     counts = counts.rename(columns=lambda name: name.replace(" ", "_").replace("-", "_")).reset_index()
     table = published.exhibits().drop(columns="systems").merge(counts, on=["paper", "exhibit"], validate="1:1")
@@ -193,10 +194,11 @@ def coverage(board: pd.DataFrame) -> pd.DataFrame:
 
 def _verdict(row: pd.Series) -> str:
     own = row["full"] + row["sample"] + row["other protocol"]
-    if row["full"] == row["rows"] and row["reproduced"] in (row["rows"], 0):
-        return "reproduced" if row["reproduced"] else "shown in full"
     if row["full"] == row["rows"]:
-        return f"measured in full, {row['reproduced']} of {row['rows']} agree"
+        if not row["printed"]:
+            return "shown in full"
+        agree = row["reproduced"] == row["rows"]
+        return "reproduced" if agree else f"measured in full, {row['reproduced']} of {row['rows']} agree"
     if own:
         return "measured in part"
     return "stand-ins alone" if row["stand-in"] else "not run"

@@ -5,7 +5,6 @@ impossible, so several of them together tell which n they were taken over.
 """
 
 from collections.abc import Sequence
-from itertools import count
 
 import pandas as pd
 import yaml
@@ -37,7 +36,9 @@ def fits(printed: str, n: int) -> bool:
 
 def smallest_n(printed: Sequence[str]) -> int | None:
     """The smallest n over which all of these can have been taken; None where none up to `MOST` fits."""
-    return next((n for n in count(1) if n > MOST or all(fits(one, n) for one in printed)), None) if printed else None
+    if not printed:
+        return None
+    return next((n for n in range(1, MOST + 1) if all(fits(one, n) for one in printed)), None)
 
 
 def table() -> pd.DataFrame:
@@ -58,8 +59,7 @@ def table() -> pd.DataFrame:
             fitting = sum(fits(one, n) for one in numbers)
             rows.append((group["paper"], group["group"], len(numbers), n, fitting, least, group.get("note", "")))
     columns = ["paper", "group", "numbers", "n", "fitting", "smallest", "note"]
-    found = pd.DataFrame(rows, columns=columns)
-    return found.assign(smallest=found.smallest.where(found.smallest <= MOST))
+    return pd.DataFrame(rows, columns=columns).astype({"smallest": float})
 
 
 def _numbers(group: dict) -> list[str]:

@@ -9,7 +9,7 @@ from nblib.analysis.adapter_study import BY_ROW, BY_SET
 from nblib.benchmarks import semantoneg
 from nblib.models import encoders
 from nblib.models.negation_adapter import WEIGHTINGS
-from nblib.results import published
+from nblib.results import answers, measurements, published
 from nblib.stats import wilcoxon_holm
 
 
@@ -93,6 +93,71 @@ def test_the_smallest_p_value_knows_of_holms_correction():
     scores = pd.DataFrame({name: np.arange(10) + shift for name, shift in zip("abcd", (0, 0.1, 0.3, 0.6), strict=True)})
     p = wilcoxon_holm(scores).to_numpy()
     assert p[np.triu_indices(4, 1)].min() == pytest.approx(adapter_study.smallest_p(scores)) == pytest.approx(6 / 512)
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """The measurements of a toy run of notebook 06."""
+    table1 = pd.DataFrame({
+        "weighting": ["none", "original norms"], "rule": ["", "accuracy"], "negations": "all", "accuracy": [72.0, 75.0],
+        "pearson": [86.0, 64.0], "n": 543, "n_pairs": 2626,
+    })  # fmt: skip
+    table2 = pd.DataFrame({
+        "weighting": ["none", "original norms"], "rule": ["", "accuracy"], "accuracy": [31.9, 34.0], "n": 3152,
+        "mean": [31.6, 33.8], "sd": [0.5, 0.6], "sample_n": 2152,
+    })  # fmt: skip
+    table3 = pd.DataFrame({
+        "k": [0, 200, 200, 500], "split": [BY_ROW, BY_ROW, BY_SET, BY_ROW], "weighting": "original norms",
+        "n_train": [0, 200, 196, 500], "accuracy": [31.6, 45.0, 44.0, np.nan], "sd": [0.5, 1.0, 1.0, np.nan], "n_test": 2152,
+        "answers": 10,
+    })  # fmt: skip
+    where = {"sts": "stsb", "benchmark": "semantoneg", "scale": "toy", "fingerprint": "abc"}
+    rows = adapter_study.result_rows("enc", table1=table1, table2=table2, table3=table3, **where)
+    return measurements.validate(pd.DataFrame(rows), "here").set_index(["system", "metric", "data"])
+
+
+def test_a_variant_of_the_method_is_a_system_of_its_own(measured):
+    adapted = "enc + adapter (original norms, a by accuracy)"
+    assert measured.value[adapted, "pearson", "stsb dev+test, all negations"] == 64
+    assert measured.n[adapted, "pearson", "stsb dev+test, all negations"] == 2626
+    assert measured.n["enc", "accuracy", "stsb dev+test, all negations"] == 543
+    assert measured.value[adapted, "accuracy", "semantoneg test"] == 34
+    assert ("enc", "accuracy", "semantoneg test") not in measured.index, "notebook 07 measures the encoder itself"
+
+
+def test_the_interval_of_samples_and_of_splits_holds_95_percent_of_them(measured):
+    sample = measured.loc[("enc", "accuracy", "semantoneg, 10 samples")]
+    assert (sample.value, sample.n) == (31.6, 2152)
+    assert (sample.ci_low, sample.ci_high) == pytest.approx((31.6 - 1.96 * 0.5, 31.6 + 1.96 * 0.5))
+    split = measured.loc[("enc + adapter (original norms, K = 200)", "accuracy", f"semantoneg, 10 splits {BY_ROW}")]
+    assert (split.value, split.ci_low, split.ci_high) == pytest.approx((45, 45 - 1.96, 45 + 1.96))
+
+
+def test_a_split_by_sentence_set_is_another_measurement_and_one_without_answer_none(measured):
+    assert ("enc + adapter (original norms, K = 196)", "accuracy", f"semantoneg, 10 splits {BY_SET}") in measured.index
+    assert not [system for system, *_ in measured.index if "K = 500" in system]
+    assert not [data for system, _, data in measured.index if system == "enc" and "split" in data], "as in the samples"
+
+
+def test_the_papers_cells_are_answered_by_names_that_this_notebook_gives(measured):
+    systems = set(measured.index.get_level_values("system"))
+    suffixes = {one.suffix for one in answers.cells() if one.paper == "cao" and one.exhibits == ("Table 1",)}
+    assert {f"enc{suffix}" for suffix in suffixes} <= systems
+    tuned = answers.of("cao", "Table 3", "SemAntoNeg", "accuracy_w_anto_200")
+    (item,) = [key for key in measured.index if key[0] == f"enc{tuned.suffix}" and key[2].startswith(tuned.data)]
+    assert measured.n[item] == tuned.n
+
+
+def test_which_methods_are_not_told_apart_is_said_by_name():
+    ranks = pd.DataFrame({
+        "system": ["b", "a", "c"], "rank": [2.0, 1.2, 2.8], "p against a": [0.5, 1.0, 0.001],
+        "p against b": [1.0, 0.5, 0.01], "p against c": [0.01, 0.001, 1.0],
+    })  # fmt: skip
+    assert adapter_study.not_told_apart(ranks, 0.01) == (
+        "mean ranks a (1.2), b (2.0), c (2.8); not told apart at α = 0.01: a and b; b and c"
+    )
+    apart = ranks.assign(**{f"p against {name}": 0.001 for name in "abc"})
+    assert adapter_study.not_told_apart(apart, 0.005).endswith("not told apart at α = 0.005: none")
 
 
 def pairs_frame(score):

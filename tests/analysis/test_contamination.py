@@ -9,7 +9,7 @@ from nblib import corpora
 from nblib.analysis import contamination
 from nblib.analysis.contamination import words
 from nblib.corpora import registry
-from nblib.results import schema
+from nblib.results import measurements
 
 ITEMS = pd.DataFrame({
     "id": ["1", "2", "3", "4"],
@@ -77,15 +77,16 @@ def test_the_ngrams_of_a_text_are_its_runs_of_words():
     assert " ".join(words("It’s a well-known “T-shirt”, n° 5_b")) == "it s a well known t shirt n 5 b"
 
 
-def test_the_result_rows_keep_the_schema(found):
+def test_the_overlap_is_a_measurement_of_the_training_texts(found):
     overlap = found("Alpha beta gamma delta epsilon zeta.").to_frame().T
     rows = contamination.result_rows(overlap, "quick")
-    table = schema.validate(pd.DataFrame(rows), "here").set_index("metric")
-    assert table.ours.to_dict() == {
+    table = measurements.validate(pd.DataFrame(rows), "here").set_index("metric")
+    assert table.value.to_dict() == {
         "exact match": 25, "5-gram overlap": 25, "8-gram overlap": 0, "13-gram overlap": 0,
     }  # fmt: skip
     assert table.n.eq(4).all()
-    assert table.status.eq("partial").all(), "the training texts are not the paper's"
+    assert table.system.eq(contamination.TRAINING_TEXTS).all(), "not the paper's own texts"
+    assert table.data.eq("toy").all()
     assert table.scale.eq("quick").all()
 
 

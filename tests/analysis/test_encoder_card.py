@@ -26,9 +26,9 @@ def profile(share, **types):
     return pd.DataFrame(rows, columns=columns)
 
 
-def summary(task, value, official=True):
-    row = {"task": task, "view": "test", "benchmark": task, "metric": "accuracy", "value": value, "ci_low": value - 1,
-           "ci_high": value + 1, "n": 1383, "official": official}  # fmt: skip
+def summary(task, value, official=True, metric=None):
+    row = {"task": task, "view": "test", "benchmark": task, "metric": metric or catalogue.get(task).headline(), "value": value,
+           "ci_low": value - 1, "ci_high": value + 1, "n": 1383, "official": official}  # fmt: skip
     return pd.DataFrame([row])
 
 
@@ -36,26 +36,35 @@ UNCHANGED = pd.DataFrame(columns=scoring.CHANGES)
 
 
 def test_the_nearest_published_systems_bracket_the_score():
-    near, known = encoder_card.nearest_published("nevir", 10.0), encoder_card.published_scores("nevir")
+    near, known = encoder_card.nearest_published("nevir", "right_rank", 10.0), encoder_card.published_scores("nevir")
     below, above = near.value.min(), near.value.max()
     assert below <= 10.0 < above and not ((known.value > below) & (known.value < above)).any()
     equal = {"MPNet", "all-mpnet-base-v2"}  # in two papers
-    assert equal <= set(encoder_card.nearest_published("nevir", 8.1).system)
-    assert (encoder_card.nearest_published("nevir", 101).value == known.value.max()).all()
+    assert equal <= set(encoder_card.nearest_published("nevir", "right_rank", 8.1).system)
+    assert (encoder_card.nearest_published("nevir", "right_rank", 101).value == known.value.max()).all()
 
 
 def test_a_miniature_has_no_published_counterpart():
-    assert encoder_card.nearest_published("nevir_mini", 10.0).empty
+    assert encoder_card.nearest_published("nevir_mini", "right_rank", 10.0).empty
     shown = encoder_card.with_published(summary("nevir_mini", 10.0, False)).iloc[0]
     assert (shown.nearest, shown.note) == ("", "authored miniature")
     card = encoder_card.card("E", profile(75), summary("nevir_mini", 10.0, False), UNCHANGED).data
     assert "no published score is comparable" in card and "nearest published" not in card
 
 
-def test_a_caveat_is_said():
-    assert "1,014 of 3,452" in encoder_card.with_published(summary("excluir", 70.0)).note.item()
+def test_what_makes_a_score_another_quantity_is_said():
+    assert "doesn't state its protocol" in encoder_card.with_published(summary("excluir", 70.0)).note.item()
+    assert "a sample of 100 pairs" in encoder_card.with_published(summary("nevir_sample", 8.0)).note.item()
     m3 = encoder_card.with_published(summary("m3", 70.0)).iloc[0]
-    assert "our own set" in m3.note and m3.nearest == "", "another set's scores are not near"
+    assert "isn't published" in m3.note and m3.nearest == "", "another set's scores are not near"
+
+
+def test_cannots_printed_scores_are_near_pearsons_r_alone():
+    both = pd.concat([summary("cannot_wmt", 34.9, metric=metric) for metric in ("spearman", "pearson")])
+    table = encoder_card.with_published(both).set_index("metric")
+    rho, r = table.loc["Spearman ρ × 100"], table.loc["Pearson r × 100"]
+    assert "MPNet 34.91 (truong)" in r.nearest and "fits Pearson" in r.note
+    assert (rho.nearest, rho.note) == ("", "")
 
 
 @pytest.mark.parametrize(

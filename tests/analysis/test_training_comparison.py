@@ -7,7 +7,7 @@ import pytest
 
 from nblib.analysis import training_comparison
 from nblib.benchmarks import catalogue, scoring
-from nblib.results import published, schema
+from nblib.results import measurements
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def run(tmp_path):
     def leave(name, right):
         for task in catalogue.names("mini"):
             rows = pd.DataFrame({"id": [str(k) for k in range(4)], "cluster": range(4)})
-            if catalogue.get(task).paper_metric == "spearman":
+            if catalogue.get(task).metric == "spearman":
                 rows = rows.assign(score=[0.0, 1.0, 2.0, 3.0], similarity=[0.0, 1.0, 2.0, 3.0][:: 1 if right else -1])
             else:
                 rows = rows.assign(correct=[True] * right + [False] * (4 - right))
@@ -59,25 +59,31 @@ def test_relative_differences_are_percent_of_the_base():
     assert (row.variant, row.relative, row.difference) == ("x", 50, 5)
 
 
-def test_a_stand_in_never_becomes_a_reproduction(run):
-    averaged = training_comparison.over_seeds(training_comparison.collect(run, ["base", "both-s0", "both-s1"], "mini"))
-    table = schema.validate(pd.DataFrame(training_comparison.result_rows(averaged, "base", "mini", "quick")), "here")
-    assert set(table.status) == {"partial"}
-    nevir = table[(table.exhibit == "Table 2") & (table.benchmark == "NevIR")].iloc[0]
-    assert nevir.published == published.value("truong", "Table 2", "HedgeMPNet", "right_rank", "NevIR")
-    assert (nevir.ours, nevir.ci_low, nevir.ci_high) == (75, 50, 100)
+def test_a_scores_metric_is_the_one_that_stands_beside_the_printed_numbers(run):
+    metrics = training_comparison.collect(run, ["both-s0"], "mini").set_index("benchmark").metric
+    assert metrics[["NevIR", "CANNOT-WMT", "STSB"]].tolist() == ["right_rank", "pearson", "spearman"]
 
 
-def test_a_training_stands_in_the_figures_it_is_a_point_of_and_what_lies_between_in_none():
-    averaged = pd.DataFrame([
-        {"variant": variant, "benchmark": "STSB", "value": 80.0, "low": 79.0, "high": 81.0, "n": 9, "seeds": 2}
-        for variant in ("both", "both-a050", "size-100", "only-negation", "lexical", "explicit")
-    ])  # fmt: skip
-    table = pd.DataFrame(training_comparison.result_rows(averaged, "base", "mini", "quick"))
-    assert list(zip(table.exhibit, table.metric, strict=True)) == [
-        ("Figure 2", "both"), ("Figure 3", "both"), ("Figure 2", "size-100"), ("Figure 3", "only-negation"),
-        ("Figure 4", "lexical"),
-    ]  # fmt: skip
+def test_trainings_are_measured_over_their_seeds_and_the_base_is_not_measured_again(run):
+    names = ["base", "both-s0", "both-s1"]
+    averaged = training_comparison.over_seeds(training_comparison.collect(run, names, "mini"))
+    rows = training_comparison.result_rows(averaged, "base", "mini", "quick")
+    table = measurements.validate(pd.DataFrame(rows).fillna({"n": 0}), "here").set_index(["benchmark", "metric"])
+    assert set(table.system) == {"base + both"} and len(table) == averaged.benchmark.nunique()
+    nevir = table.loc[("NevIR (mini)", "right_rank")]
+    assert (nevir.value, nevir.ci_low, nevir.ci_high, nevir.n) == (75, 50, 100, 4), (
+        "from the lowest seed to the highest"
+    )
+    assert nevir.data == "mini test, mean and range of 2 seeds" and "both" in nevir.trained_on
+    assert ("negation average (mini)", "mean") in table.index
+
+
+def test_one_seed_has_its_own_interval_and_says_so(run):
+    averaged = training_comparison.over_seeds(training_comparison.collect(run, ["both-s0"], "mini"))
+    rows = training_comparison.result_rows(averaged, "base", "official", "toy")
+    (row,) = [row for row in rows if row["benchmark"] == "NevIR"]
+    assert row["data"] == "official test, one seed"
+    assert row["ci_low"] < row["value"] == 50 < row["ci_high"]
 
 
 def test_an_encoder_that_was_not_scored_is_named(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from nblib import corpora, paths
 from nblib.analysis import vahtola
 from nblib.benchmarks import scoring, semantoneg
-from nblib.results import published
+from nblib.results import measurements, published
 
 
 def test_the_mini_set_has_60_sets_of_4_with_two_negatives_each():
@@ -77,15 +77,16 @@ def test_families_are_the_papers_tables_beside_our_scores():
     assert table.ours["all-MiniLM-L6-v2"] == 1.9 and np.isnan(table.ours["all-mpnet-base-v2"])
 
 
-def test_common_errors_stand_beside_vahtolas_and_are_never_a_reproduction():
+@pytest.mark.parametrize(("corpus", "label"), [("semantoneg", ""), ("semantoneg_mini", " (mini)")])
+def test_common_errors_are_counts_of_all_encoders_together(corpus, label):
     by_antonyms = pd.DataFrame({"antonyms": ["actual – possible", "bad – good"], "n": [40, 60], "errors": [30, 5]})
-    rows = vahtola.common_error_rows(pd.DataFrame({"id": range(35)}), by_antonyms, 3, "official", "x")
-    table = pd.DataFrame(rows).set_index("metric")
-    assert table.ours.to_dict() == {
+    rows = vahtola.common_error_rows(pd.DataFrame({"id": range(35)}), by_antonyms, 3, "official", corpus)
+    table = measurements.validate(pd.DataFrame(rows), "here").set_index("metric")
+    assert table.value.to_dict() == {
         "shared_errors": 35, "shared_errors_possible_actual": 30, "shared_errors_same_other": 0,
     }  # fmt: skip
-    assert table.published.tolist() == [105, 70, 17]
-    assert set(table.status) == {"partial"} and set(table.n) == {100}
+    assert set(table.benchmark) == {f"SemAntoNeg errors{label}"} and set(table.n) == {100}
+    assert set(table.system) == {"every encoder of this run"} and set(table.data) == {f"{corpus}, 3 encoders"}
 
 
 def test_a_family_is_compared_with_its_base_item_by_item(tmp_path):

@@ -160,3 +160,9 @@ def test_the_first_document_is_the_passage_both_edits_start_from():
     assert pd.Series(edits).value_counts().to_dict() == {weller.EDITS["3"]: 694, weller.EDITS["2"]: 689}
     twice = pairs[passage.duplicated(keep=False)].groupby(passage)
     assert len(twice) > 600 and (twice.doc1.nunique() == 1).all() and (twice.doc2.nunique() == 2).all()
+
+
+def test_the_printed_statistics_are_those_of_the_test_split():
+    printed = weller.printed_statistics()
+    assert printed["pairs"] == 1383
+    assert set(printed) <= set(published.load("weller").query("exhibit == 'Table 1'").metric)

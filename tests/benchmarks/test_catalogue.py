@@ -29,7 +29,7 @@ def test_metadata_is_complete_and_names_the_data(task):
     assert task.metadata.is_filled()
     hashes = [split.sha256 for split in corpora.describe(task.corpus).splits.values()]
     assert len(task.metadata.dataset["revision"]) == 64 and task.metadata.dataset["revision"] not in hashes
-    assert task.reported_in and task.paper_metric in scoring.METRICS
+    assert {task.metric, task.headline()} <= set(scoring.METRICS)
 
 
 def test_no_two_corpora_share_a_data_revision():
@@ -61,6 +61,23 @@ def test_a_benchmark_has_one_label_and_its_corpora_have_it_too():
         assert corpora.describe(task.corpus).benchmark == task.label
 
 
+def test_the_printed_scores_of_a_benchmark_are_those_of_its_official_items():
+    papers = {key: {one.paper for one in task.printed()} for key, task in catalogue.main_tasks().items()}
+    assert papers["nevir"] == {"truong", "weller"} and papers["semantoneg"] == {"vahtola"}
+    assert papers["cannot_wmt"] == papers["excluir"] == papers["m3"] == {"truong"}
+    assert papers["stsb"] == papers["intents"] == set(), "no paper prints STSB's test set alone"
+    for task in ALL:
+        whole = catalogue.main_tasks().get(task.metadata.name.removesuffix("_mini").removesuffix("_sample"))
+        assert whole is None or task.printed() == whole.printed(), "a form of it"
+
+
+def test_the_headline_is_the_metric_beside_the_printed_numbers():
+    assert (catalogue.get("cannot_wmt").metric, catalogue.get("cannot_wmt").headline()) == ("spearman", "pearson")
+    assert catalogue.get("nevir").headline() == "right_rank"
+    assert catalogue.get("stsb").headline() == "spearman", "its own, where none is printed"
+    assert training_comparison.in_average() == {"NevIR": "NevIR", "ExcluIR": "ExcluIR", "CANNOT-WMT": "Cannot"}
+
+
 def test_the_forms_of_some_benchmarks():
     samples = ("semantoneg", "nevir_sample", "excluir_sample", "cannot_wmt_sample")
     assert catalogue.names("sample", "negation") == samples
@@ -82,7 +99,7 @@ def test_a_sample_is_a_fixed_part_of_its_task(name, rows, ids):
     assert (len(sample), sample.id.nunique()) == (rows, ids)
     assert sample.equals(catalogue.get(name).rows("test"))
     assert set(sample.id) < set(whole.id)
-    assert "sample" in catalogue.get(name).caveat
+    assert "sample" in catalogue.get(name).sampled and not catalogue.get(name.removesuffix("_sample")).sampled
 
 
 def test_an_unknown_task_is_named():
@@ -139,7 +156,7 @@ class Toy(NevIR):
 
     label = "Toy"
     corpus = "nevir_mini"
-    reported_in = (("truong", "Table 1", "Toy", "right_rank"),)
+    averaged = False
     chance = 12.5
     dev_sets = (DevSet("toy_mini", "test", ("mini",), 4),)
     metadata = metadata("toy_mini", "nevir_mini", type="Reranking", main_score="accuracy")
@@ -171,13 +188,12 @@ def test_an_added_benchmark_is_scored_shown_and_compared(toy, tmp_path):
     (change,) = scoring.compare(tmp_path, "none", ["all"], ["toy_mini"]).itertuples()
     assert (change.encoder, change.difference) == ("all", 100)
     (row,) = scoring.result_rows(both, "all", "toy")
-    assert (row["benchmark"], row["metric"], row["ours"]) == ("Toy", "right_rank", 100)
+    assert (row["benchmark"], row["metric"], row["value"]) == ("Toy (mini)", "right_rank", 100)
 
 
 def test_an_added_benchmark_is_in_the_lists_that_are_derived(toy):
     assert {"Toy mini", "STSB mini dev"} <= set(dev_scores.sets("mini"))
     assert len(dev_scores.items("mini", seen=set())["Toy mini"][1]) == 4
-    assert training_comparison.in_average()["Toy"] == ("Toy", "right_rank")
     assert harness.task("llm_toy_mini") == harness.LlmTask("ranking", "toy_mini", "Toy", "right_rank")
 
 

@@ -8,12 +8,12 @@ import pytest
 from support.benchmarks import Written, question, run
 from support.encoders import fitted_adapter, tiny
 
-from nblib import corpora
+from nblib import corpora, provenance
 from nblib.benchmarks import base, catalogue, general, nevir, scoring
 from nblib.models import embeddings, encoders, rankers
 from nblib.models.negation_adapter import adapt
 from nblib.models.systems import BiEncoder
-from nblib.results import published, schema
+from nblib.results import measurements, published
 
 PAIRS = catalogue.get("nevir_mini")
 
@@ -30,18 +30,22 @@ def test_a_samples_predictions_are_found_in_the_whole_tasks(tmp_path):
     assert len(scoring.load_predictions(tmp_path, "base", "nevir_sample")) == 100
 
 
-def summary(task, view="test", value=2.0):
-    """A score of the official data."""
-    return pd.DataFrame([{
-        "task": task, "view": view, "benchmark": task, "metric": "", "value": value, "ci_low": 1.0, "ci_high": 60.0,
-        "n": 1383, "clusters": 9, "official": True, "data": f"{task} {view}",
-    }])  # fmt: skip
+def similarities(similarity, score=(0.0, 1.0, 2.0, 3.0)):
+    """Predictions of a correlation."""
+    ids = [str(place) for place in range(len(score))]
+    return pd.DataFrame({"id": ids, "cluster": ids, "part": "x", "score": score, "similarity": similarity})
 
 
-def test_a_proxy_is_never_reproduced():
-    rows = scoring.result_rows(summary("nevir"), "mine", "official", stands_for="HedgeMPNet")
-    assert {row["status"] for row in rows} == {"partial"}
-    assert {(row["exhibit"], row["published"], row["model"]) for row in rows} >= {("Table 1", 40.56, "mine")}
+def outcomes(correct, cluster=None):
+    places = range(len(correct))
+    return pd.DataFrame({"id": [str(k) for k in places], "cluster": cluster or places, "correct": correct})
+
+
+def evaluated(name, predictions):
+    """A task as after an evaluation."""
+    task = catalogue.get(name)
+    task.predictions = {"test": predictions}
+    return task
 
 
 def test_rows_that_share_a_text_are_one_cluster():
@@ -58,7 +62,7 @@ def test_scoring_a_local_folder_leaves_everything_and_repeats_from_the_cache(tmp
     assert len(list(folder.glob(f"mteb/results/*/{encoder.fingerprint}/nevir_mini.json"))) == 1
     assert json.loads((folder / "system.json").read_text())["fingerprint"] == encoder.fingerprint
     assert ((first.summary.ci_low <= first.summary.value) & (first.summary.value <= first.summary.ci_high)).all()
-    assert first.summary.n.tolist() == [100, 200]
+    assert first.summary.n.tolist() == [100, 200, 200], "a correlation both ways"
 
     def fail(*_, **__):
         raise AssertionError("encoded again")
@@ -81,11 +85,6 @@ def test_views_of_a_benchmark_with_parts_and_splits():
     assert views["test + eval"].cluster.nunique() == 80
     perfect = views["test"].assign(similarity=views["test"].score ** 3)
     assert scoring.measure(perfect)["value"] == pytest.approx(100)
-
-
-def outcomes(correct, cluster=None):
-    places = range(len(correct))
-    return pd.DataFrame({"id": [str(k) for k in places], "cluster": cluster or places, "correct": correct})
 
 
 def test_comparing_two_encoders():
@@ -124,6 +123,29 @@ def test_systems_are_compared_with_a_baseline(tmp_path):
         scoring.compare(tmp_path, "base", ["better"], ["nevir_mini"], correction="holm")
 
 
+def test_every_two_systems_are_compared_where_there_is_no_baseline(tmp_path):
+    half = [True] * 10 + [False] * 10
+    leave(tmp_path, a=half, b=half, c=half[::-1])
+    how = {"test": "mcnemar", "correction": "holm"}
+    compared = scoring.compare(tmp_path, None, ["a", "b", "c"], ["nevir_mini"], **how)
+    assert list(zip(compared.baseline, compared.encoder, strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    counts = compared[["difference", "only_first", "only_second", "p"]].to_numpy().tolist()
+    assert counts == [[0, 0, 0, 1], [0, 10, 10, 1], [0, 10, 10, 1]]
+    leave(tmp_path, b=[True] * 20, c=[False] * 20)
+    corrected = scoring.compare(tmp_path, None, ["a", "b", "c"], ["nevir_mini"], **how)
+    assert corrected.p.tolist() == pytest.approx([2 * 2 * 0.5**10, 2 * 2 * 0.5**10, 3 * 2 * 0.5**20])
+
+
+def test_items_are_matched_by_id_not_by_place(tmp_path):
+    leave(tmp_path, a=[True, False])
+    scoring.save_predictions(outcomes([True, False]).iloc[::-1], tmp_path, "b", "nevir_mini")
+    table = scoring.compare(tmp_path, None, ["a", "b"], ["nevir_mini"], test="mcnemar")
+    assert table.loc[0, ["only_first", "only_second"]].tolist() == [0, 0]
+    leave(tmp_path, b=[True])
+    with pytest.raises(scoring.ScoreError, match="different items"):
+        scoring.compare(tmp_path, None, ["a", "b"], ["nevir_mini"], test="mcnemar")
+
+
 def test_comparing_correlations():
     truth = np.arange(50.0)
     table = pd.DataFrame({"id": truth.astype(str), "cluster": range(50), "score": truth, "similarity": -truth})
@@ -153,17 +175,65 @@ def test_the_worst_errors_come_first(tmp_path):
     assert all(q in {a, b} for q, a, b in zip(worst["query"], table.q1, table.q2, strict=True))
 
 
-def test_result_rows_say_what_was_measured_and_where_it_is_printed():
-    scored = pd.concat([summary("nevir"), summary("excluir"), summary("cannot_wmt", "eval")])
-    rows = pd.DataFrame(scoring.result_rows(scored, "all-mpnet-base-v2", "official"))
-    nevir = rows[rows.benchmark == "NevIR"]
-    assert {("truong", "Table 1", "MPNet"), ("weller", "Table 2", "all-mpnet-base-v2")} <= set(
-        nevir[["paper", "exhibit", "system"]].itertuples(index=False, name=None)
-    )
-    assert set(nevir.status) == {"reproduced"} and set(nevir.published) == {8.1}
-    excluir = rows[rows.benchmark == "ExcluIR"]
-    assert set(excluir.status) == {"partial"} and excluir.data.str.contains("1,014 of 3,452").all()
-    assert rows[rows.benchmark == "Cannot"].metric.tolist() == ["spearman (eval)"]
+def test_a_correlation_is_measured_both_ways_and_a_choice_one():
+    curved = similarities([0.0, 0.1, 0.2, 9.0])  # in the right order, on no line
+    rows = {row["metric"]: row for row in scoring.summarise(evaluated("cannot_wmt", curved))}
+    assert list(rows) == list(scoring.CORRELATIONS)
+    assert rows["spearman"]["value"] == pytest.approx(100)
+    assert rows["pearson"]["value"] == pytest.approx(100 * np.corrcoef(curved.score, curved.similarity)[0, 1])
+    (row,) = scoring.summarise(evaluated("nevir", outcomes([True, False, False, False])))
+    assert (row["metric"], row["value"], row["n"]) == ("right_rank", 25, 4)
+    assert scoring.metrics_of(catalogue.get("semantoneg")) == ("accuracy",)
+
+
+def test_the_interval_is_that_of_the_metric():
+    rng = np.random.default_rng(0)
+    noisy = similarities(np.exp(3 * rng.normal(size=200)), rng.normal(size=200))
+    noisy["similarity"] *= np.exp(noisy.score)
+    for metric in scoring.CORRELATIONS:
+        found = scoring.measure(noisy, metric)
+        assert found["ci_low"] < found["value"] < found["ci_high"]
+    rho, r = (scoring.measure(noisy, metric) for metric in scoring.CORRELATIONS)
+    assert (rho["ci_low"], rho["ci_high"]) != (r["ci_low"], r["ci_high"])
+
+
+def test_the_scores_are_measurements_of_the_system_by_its_own_name():
+    scored = pd.concat([
+        pd.DataFrame(scoring.summarise(evaluated(name, table)))
+        for name, table in [("nevir", outcomes([True, False])), ("nevir_mini", outcomes([True])),
+                            ("excluir_sample", outcomes([True])),
+                            ("cannot_wmt", similarities([3.0, 1.0, 2.0, 0.0]))]
+    ])  # fmt: skip
+    rows = scoring.result_rows(scored, "mine", "official", trained_on="40 pairs", fingerprint="abc")
+    table = measurements.validate(pd.DataFrame(rows), "here")
+    assert set(table.system) == {"mine"} and set(table.trained_on) == {"40 pairs"} and set(table.fingerprint) == {"abc"}
+    assert table[["benchmark", "metric", "data", "n"]].to_numpy().tolist() == [
+        ["NevIR", "right_rank", "nevir test", 2], ["NevIR (mini)", "right_rank", "nevir_mini", 1],
+        ["ExcluIR", "right_rank", "excluir test, a sample of 100 pairs", 1], ["CANNOT-WMT", "spearman", "cannot_wmt test", 4],
+        ["CANNOT-WMT", "pearson", "cannot_wmt test", 4],
+    ]  # fmt: skip
+
+
+def test_one_answer_to_every_pair_is_no_measurement():
+    scored = pd.DataFrame(scoring.summarise(evaluated("cannot_wmt", similarities([1.0] * 4))))
+    assert len(scored) == 2 and scored.value.isna().all()
+    assert scoring.result_rows(scored, "mine", "official") == []
+
+
+def test_what_a_system_was_trained_on_stands_in_the_sidecars_of_its_run(tmp_path):
+    for name, about in {
+        "hedge": {"base": "all-mpnet-base-v2", "training_data": "both", "anchors_used": 1600},
+        "nevir": {"base": "all-mpnet-base-v2", "training_data": "NevIR", "pairs": 40},
+        "again": {"base": "runs/official/encoders/hedge", "training_data": "NevIR", "pairs": 40},
+    }.items():
+        provenance.write_sidecar(tmp_path / "encoders" / name, **about)
+    hedge, pairs, again = (scoring.trained_on(tmp_path, name) for name in ("hedge", "nevir", "again"))
+    assert "authored negations and hedges" in hedge and "1,600" in hedge
+    assert "NevIR's training pairs" in pairs and "40" in pairs
+    assert again == f"{hedge}, then {pairs}"
+    assert scoring.trained_on(tmp_path, "hedge+adapter").startswith(f"{hedge}, then an adapter")
+    assert scoring.trained_on(tmp_path, "all-mpnet-base-v2+adapter").startswith("an adapter")
+    assert scoring.trained_on(tmp_path, "all-mpnet-base-v2") == ""
 
 
 def test_hub_results_are_kept_by_model_and_not_run_again(tmp_path, monkeypatch):
@@ -199,7 +269,14 @@ def test_what_is_left_is_what_the_scores_say(tmp_path):
     about = json.loads((tmp_path / "scores" / "TF-IDF" / "system.json").read_text())
     fingerprint = about.pop("fingerprint")
     assert len(fingerprint) == 64 and fingerprint == rankers.TfIdf().fingerprint != rankers.Chance().fingerprint
-    expected = {"name": "TF-IDF", "kind": "tf-idf", "source": "scikit-learn", "base": None, "parameters": None}
+    expected = {
+        "name": "TF-IDF",
+        "kind": "tf-idf",
+        "source": "scikit-learn",
+        "base": None,
+        "parameters": None,
+        "trained_on": "",
+    }
     assert about == expected == {key: scoring.about(tmp_path, "TF-IDF")[key] for key in expected}
 
 
@@ -226,21 +303,6 @@ def test_scores_no_ranking_can_be_made_of_are_refused(nonsense):
 
     with pytest.raises(scoring.ScoreError, match="written gave"):
         scoring.predict(Broken(), PAIRS, pd.DataFrame([question()]))
-
-
-def test_results_have_the_number_weller_printed():
-    (row,) = scoring.result_rows(summary("nevir"), "monot5-base", "official", default_paper="weller")
-    assert (row["paper"], row["exhibit"], row["system"]) == ("weller", "Table 2", "MonoT5 base (default)")
-    assert row["published"] == published.value("weller", "Table 2", "MonoT5 base (default)", "pairwise_accuracy")
-    schema.validate(pd.DataFrame([row]), "here")
-
-
-def test_a_system_no_paper_ran_stands_where_the_default_paper_would_have_it():
-    (row,) = scoring.result_rows(summary("nevir"), "maxsim-all-mpnet-base-v2", "official", default_paper="weller")
-    assert (row["paper"], row["exhibit"], row["system"]) == ("weller", "Table 2", "maxsim-all-mpnet-base-v2")
-    assert np.isnan(row["published"])
-    (row,) = scoring.result_rows(summary("excluir"), "TF-IDF", "official", default_paper="weller")
-    assert (row["paper"], row["status"]) == ("truong", "partial")
 
 
 @pytest.mark.official

@@ -1,86 +1,137 @@
-"""The summary of an exhibit: its counts, differences and gaps."""
+"""An exhibit's rows for reading, and its summary in a line: how nearly it was measured, and whether it agrees."""
 
 import math
 
 import pandas as pd
 import pytest
 
-from nblib.results import exhibits, schema
+from nblib.results import comparison, exhibits
+from nblib.results.comparison import INTERVAL, NOTHING, ROUNDING
 
 ROW = {
     "paper": "weller", "exhibit": "Table 2", "system": "TF-IDF", "benchmark": "NevIR", "metric": "pairwise_accuracy",
-    "published": 2.0, "ours": 1.95, "ci_low": 1.2, "ci_high": 2.7, "n": 1383.0, "scale": "official", "data": "nevir test",
-    "model": "TF-IDF", "status": "reproduced",
+    "published": 2.0, "value": 1.95, "ci_low": 1.2, "ci_high": 2.7, "difference": -0.05, "measured": "full", "agrees": ROUNDING,
+    "measured_system": "TF-IDF", "measured_metric": "right_rank", "trained_on": "", "data": "nevir test", "n": 1383.0,
+    "n_printed": 1383.0, "note": "", "scale": "official",
 }  # fmt: skip
+CHANCE = {"system": "Random", "measured_system": "Random", "published": 25.0, "value": 23.0, "difference": -2.0,
+          "agrees": "differs by -2.0"}  # fmt: skip
+ABSENT = {"system": "ColBERTv2", "value": math.nan, "difference": math.nan, "measured": "not run", "agrees": ""}
+FIGURE = {
+    "metric": comparison.SHOWN,
+    "published": math.nan,
+    "value": math.nan,
+    "difference": math.nan,
+    "agrees": NOTHING,
+}
 
 
 def board(*rows):
-    return schema.validate(pd.DataFrame([{**ROW, **row} for row in rows]), "test")
+    return pd.DataFrame([{**ROW, **row} for row in rows], columns=comparison.COLUMNS)
 
 
 def summary(*rows):
-    return exhibits.summary(board(*rows), "weller", "Table 2")
+    return exhibits.summary(board(*rows))
 
 
-def test_what_was_measured_as_printed_is_compared():
-    chance = {"system": "Random", "model": "Random", "published": 25.0, "ours": 23.0, "ci_low": 22.0, "ci_high": 24.0}
-    text = summary({}, chance)
-    assert text == (
-        "2 numbers were measured as printed: 1.02 off in the median, at most 2.00 (Random, NevIR, pairwise_accuracy: 23.00 for "
-        "25.00); 1 of 2 lie within our interval."
+def test_what_was_measured_in_full_is_compared():
+    assert summary({}) == "1 number is measured in full: 1 agrees (within rounding or our interval)."
+    assert summary({}, CHANCE, {"agrees": INTERVAL, "difference": 5.0}) == (
+        "3 numbers are measured in full: 2 agree (within rounding or our interval); the largest difference is +5.00 (TF-IDF, "
+        "NevIR, pairwise_accuracy: 1.95 for 2.00)."
     )
+    assert "-2.00 (Random, NevIR, pairwise_accuracy: 23.00 for 25.00)" in summary({}, CHANCE)
 
 
-def test_one_number_measured_twice_counts_as_the_papers_own_way():
-    text = summary({}, {"data": "nevir test, trusted", "ours": 5.0})
-    assert text.startswith("1 number was measured as printed: 0.05 off in the median, at most 0.05")
-    assert "1 more of another variant, on other data or by a proxy: +3.00." in text
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"measured": "sample"}, "1 number is measured on other items, or fewer: -0.05."),
+        ({"measured": "other protocol"}, "1 number is measured by another protocol: -0.05."),
+        (
+            {"measured": "stand-in", "difference": math.nan, "agrees": ""},
+            "1 number is measured by a stand-in, with which no printed number compares.",
+        ),
+    ],
+)
+def test_what_was_not_measured_in_full_says_how(row, said):
+    assert summary(row) == said
+    assert "agree" not in summary(row)
 
 
-def test_a_stand_in_is_not_the_system_and_a_miniature_has_no_difference():
-    assert summary({"status": "partial", "model": "another"}) == (
-        "1 of another variant, on other data or by a proxy: -0.05."
-    )
-    assert summary({"status": "partial", "data": "nevir_mini"}) == (
-        "1 measured on authored data, with which no printed number compares."
+def test_several_differences_are_a_span():
+    assert summary({"measured": "sample"}, {"measured": "sample", "difference": 3.0}) == (
+        "2 numbers are measured on other items, or fewer: -0.05 to +3.00."
     )
 
 
 def test_what_is_drawn_or_not_run_is_said():
-    figure = {"metric": "shown", "published": math.nan, "ours": math.nan, "status": "partial"}
-    absent = {"system": "ColBERTv2", "ours": math.nan, "status": "not run"}
-    assert summary(figure, absent) == ("The figure shows our own data. 1 of the numbers printed not run.")
-    assert summary({**figure, "system": "the exhibit", "status": "not run"}) == "Not run."
-    assert (
-        summary(figure, {"published": math.nan})
-        == "1 measured. The figure shows our own data. The paper prints no score here."
+    assert summary(FIGURE, ABSENT) == "Ours is drawn from the same data. 1 number is not run."
+    assert summary({**FIGURE, "measured": "not run"}) == "Not run."
+    whole = {**FIGURE, "system": "the exhibit", "measured": "stand-in"}
+    assert summary(whole) == "The exhibit is measured by a stand-in, with which no printed number compares."
+    assert summary({**FIGURE, "measured": "other protocol"}, {**FIGURE, **ABSENT}) == (
+        "1 system is measured by another protocol. 1 system is not run."
     )
-    assert summary({}, {"published": math.nan, "system": "ours"}).endswith("1 measured beyond what is printed.")
-
-
-def test_a_score_that_is_reprinted_counts_once_and_what_is_no_score_not_at_all():
-    rows = board(
-        {"status": "partial", "paper": "truong", "exhibit": "Table 1"}, {},
-        {"exhibit": "Table 1", "benchmark": "NevIR test", "metric": "pairs", "published": 1383.0, "ours": 1383.0},
-        {"paper": "truong", "exhibit": "Figure 1", "metric": "cosine_hoax", "published": 0.81, "ours": 0.81},
-        {"system": "Random", "published": 25.0, "ours": 23.9},
-    )  # fmt: skip
-    found = exhibits.scores(rows)
-    assert found.system.tolist() == ["TF-IDF", "Random"]
-    assert found.status.tolist() == ["reproduced", "reproduced"], "of reprints the row that counts as reproduced"
 
 
 @pytest.mark.parametrize(("measured", "shown"), [(True, 2), (False, 1)])
 def test_an_exhibit_has_its_text_and_where_measured_its_table(measured, shown):
-    rows = board({} if measured else {"ours": math.nan, "status": "not run"})
+    rows = board({} if measured else ABSENT, {"exhibit": "Table 1", "system": "of another exhibit"})
     covered = pd.Series({"paper": "weller", "exhibit": "Table 2", "title": "All", "command": "make study SCALE=paper"})
     parts = exhibits.exhibit(rows, covered)
     assert len(parts) == shown
     assert parts[0].data.startswith("### Weller, Table 2: All\n\n")
     assert parts[0].data.endswith("In full: `make study SCALE=paper`.")
+    assert not measured or "of another exhibit" not in parts[1].to_html()
 
 
-def test_the_difference_has_the_interval_of_ours():
-    table = exhibits.table(board({}), "weller", "Table 2")
-    assert table.difference.tolist() == ["-0.05 (-0.80 to +0.70)"]
-    assert "ci_low" not in table
+def test_the_table_has_the_measured_rows_without_empty_columns():
+    table = exhibits.table(board({}, ABSENT))
+    assert table.to_dict("records") == [{
+        "system": "TF-IDF", "benchmark": "NevIR", "metric": "pairwise_accuracy", "published": 2.0, "ours": 1.95,
+        "interval": "1.20 – 2.70", "difference": -0.05, "measured": "full", "agrees": ROUNDING, "measured_metric": "right_rank",
+        "n": "1,383", "data": "nevir test",
+    }]  # fmt: skip
+
+
+def test_the_table_names_what_stands_in_and_its_training():
+    table = exhibits.table(board({"measured_system": "mine", "trained_on": "40 pairs", "note": "a remark"}))
+    assert table[["measured_system", "trained_on", "note"]].to_numpy().tolist() == [["mine", "40 pairs", "a remark"]]
+
+
+@pytest.mark.parametrize(
+    ("n", "printed", "text"),
+    [(1014, 3452, "1,014; printed: 3,452"), (1383, 1383, "1,383"), (9, math.nan, "9"), (math.nan, 9, "")],
+)
+def test_both_n_are_said_where_they_differ(n, printed, text):
+    assert exhibits.n_text(n, printed) == text
+
+
+def test_the_headline_counts_a_score_once_however_many_tables_reprint_it():
+    text = exhibits.headline(board({}, {"paper": "truong", "exhibit": "Table 1", "metric": "right_rank"}, CHANCE))
+    assert text == (
+        "Measured in full by the paper's protocol: 1 of 2 printed scores of unchanged models and baselines agree (differences: "
+        "median 1.02, largest 2.00 points)."
+    )
+
+
+def test_the_headline_has_a_papers_method_apart_and_leaves_out_what_is_no_full_score():
+    method = {"measured_system": "all-mpnet-base-v2 + adapter (original norms, a by accuracy)", "published": 85.48,
+              "value": 64.4, "difference": -21.08, "agrees": "differs by -21.08", "benchmark": "STSB"}  # fmt: skip
+    cosine = {
+        "metric": "cosine_hoax",
+        "published": 0.81,
+        "value": 0.5,
+        "difference": -0.31,
+        "agrees": "differs by -0.31",
+    }
+    others = [
+        {"measured": name, "value": 50.0, "difference": 48.0} for name in ("sample", "other protocol", "stand-in")
+    ]
+    text = exhibits.headline(board({}, method, cosine, *others))
+    assert "1 of 1 printed scores of unchanged models and baselines agree (differences: median 0.05" in text
+    assert text.endswith(
+        "0 of 1 printed scores of a paper's method (Cao's adapter) agree (differences: median 21.08, largest 21.08 points)."
+    )
+    assert exhibits.headline(board(*others)) == ""

@@ -20,12 +20,19 @@ EXHIBITS = {
 def test_a_papers_numbers_load_with_numbers_as_floats_and_texts_as_texts(paper):
     table = published.load(paper)
     assert list(table.columns) == [
-        "paper", "exhibit", "system", "benchmark", "metric", "value", "std", "unit", "note"
+        "paper", "exhibit", "system", "benchmark", "metric", "value", "std", "unit", "note", "printed"
     ]  # fmt: skip
     assert (table.paper == paper).all()
     assert table.value.dtype == table["std"].dtype == float
     assert table[["exhibit", "system", "benchmark", "metric", "unit", "note"]].notna().all(axis=None)
     assert (table.metric != "").all()
+    numbers = table[table.value.notna()]
+    assert (numbers.printed.astype(float) == numbers.value).all()
+
+
+def test_a_printed_number_keeps_its_digits():
+    table = published.load("truong")
+    assert "16.20" in set(table.printed), "of 16.2 one couldn't tell to how many digits it was rounded"
 
 
 def test_hyperparameters_that_are_the_word_none_survive():
@@ -91,3 +98,11 @@ def test_the_list_of_exhibits_is_the_38_the_study_answers_for():
 def test_a_model_is_called_what_the_paper_calls_it():
     assert published.system_name("truong", "all-mpnet-base-v2") == "MPNet"
     assert published.system_name("cao", "all-mpnet-base-v2") == "all-mpnet-base-v2"
+
+
+def test_a_papers_system_has_the_registrys_names():
+    assert published.models_named("truong", "MPNet") == ["all-mpnet-base-v2"]
+    assert published.models_named("cao", "all-mpnet-base-v2") == ["all-mpnet-base-v2"]
+    assert published.models_named("weller", "TF-IDF") == ["TF-IDF"]
+    for paper, model in published.SYSTEM_NAMES:
+        assert model in published.models_named(paper, published.system_name(paper, model))

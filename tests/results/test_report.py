@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from support.browser import CHROMIUM, browser
 
 from nblib import paths, results
-from nblib.results import report, schema
+from nblib.results import measurements, report
 from nblib.results.report import ReportError, content, executed, markup, site
 from nblib.workflow import cli
 
@@ -38,7 +38,9 @@ OUTPUTS = [
     new_output("display_data", data={WIDGET: {"model_id": "c3d4"}, "text/html": "<b>static table</b>"}),
 ]  # fmt: skip
 FIGURE = new_output("display_data", data={"image/png": PIXEL, "text/plain": "a picture"})
-ROW = {"benchmark": "SemAntoNeg", "metric": "accuracy", "n": 9, "scale": "toy", "official": False}
+ROW = {"data": "semantoneg test", "n": 3152, "scale": "toy"}
+CLAIM = {"id": "toy", "short": CANARY, "paper": "cao", "section": "§1", "exhibit": "Table 2", "claim": f"It holds. {CANARY}",
+         "measured": CANARY, "verdict": "not supported", "because": CANARY, "refuted_by": CANARY, "needs": CANARY}  # fmt: skip
 
 
 class Elements(HTMLParser):
@@ -92,7 +94,7 @@ def toy_run(folder, seconds=1.0):
     stopped = [notice, *cells("# 04 Training", outputs=[failed])]
     execute(folder / "sweep", stopped, "04_training/both-s0.ipynb")
     results.save(
-        [results.row("cao", "Table 2", CANARY, ours=1.0, data="mini", **ROW)],
+        [results.row("all-mpnet-base-v2", "SemAntoNeg", "accuracy", 1.0, trained_on=CANARY, **ROW)],
         folder / "results" / "06_tiny-encoder.csv",
     )
     said = {"commit": "abc123", "finished": f"2026-{seconds}", "seconds": seconds, "packages": {"torch": "2.13"}}
@@ -102,6 +104,8 @@ def toy_run(folder, seconds=1.0):
     (drawn / "fig_x_tiny-encoder.svg").write_text(SVG)
     for name in ("fig_x_tiny-encoder", "tab_x_tiny-encoder"):
         (drawn / f"{name}.csv").write_text(f"text\n{CANARY}\n")
+    claims = folder / "figures" / "13_results" / "tab_claims.csv"
+    paths.write_csv(pd.DataFrame([CLAIM, {**CLAIM, "paper": "weller", "verdict": "supported"}]), claims)
 
 
 @pytest.fixture(scope="module")
@@ -183,33 +187,60 @@ def test_every_link_and_picture_is_there_and_nothing_comes_from_elsewhere(index,
     assert "url(" not in (folder / "style.css").read_text()
 
 
-def test_the_index_leads_with_the_scoreboard_and_the_coverage_then_groups_the_notebooks(index):
+def scoreboard_of(index):
+    run = index.parents[1]
+    return results.scoreboard(results.load(run), run, "toy")
+
+
+def test_the_index_leads_with_the_claims_the_scoreboard_and_the_coverage_then_groups_the_notebooks(index):
     page = index.read_text()
-    places = [
-        page.index(f'id="{name}"') for name in ("scoreboard", "coverage", "notebook-01", "notebook-04", "notebook-06")
-    ]
+    parts = ("claims", "scoreboard", "coverage", "notebook-01", "notebook-04", "notebook-06")
+    places = [page.index(f'id="{name}"') for name in parts]
     assert places == sorted(places)
     assert "01 A &amp; B &lt;i&gt;" in page
     assert "Does <em>it</em> see\nthe &lt;b&gt;canary&lt;/b&gt;?" in page
     assert "1 more of the sweep" in page
     assert page.count("stopped with an error") == 1
     coverage = page[page.index('id="coverage"') :]
-    assert coverage.count('<th scope="row">') == len(
-        results.coverage(results.scoreboard(results.load(index.parents[1]), "toy"))
-    )
+    assert coverage.count('<th scope="row">') == len(results.coverage(scoreboard_of(index)))
 
 
-def test_the_scoreboard_begins_with_what_stands_beside_a_printed_number():
-    beside = {"system": "all-mpnet-base-v2", "ours": 31.9, "data": "semantoneg", **ROW, "official": True}
-    alone = {"system": "mine", "ours": 50.0, "data": "semantoneg", **ROW, "official": True}
-    rows = [results.row("cao", "Table 2", **alone), results.row("cao", "Table 2", **beside)]
-    board = results.scoreboard(schema.validate(pd.DataFrame(rows), "here"), "toy")
+def test_a_claim_has_its_verdict_and_what_would_refute_it(index):
+    page = index.read_text()
+    claims = page[page.index('id="claims"') : page.index('id="scoreboard"')]
+    assert claims.count("<tr>") == 1 + 2
+    assert claims.count('<td class="verdict not-supported">not supported</td>') == 1
+    assert "It holds. &lt;script&gt;canary()" in claims and "Would refute it:" in claims and "It would take:" in claims
+
+
+def test_a_run_without_notebook_13_has_no_claims_and_no_link_to_them(run):
+    toy_run(run)
+    shutil.rmtree(run / "figures" / "13_results")
+    page = report.build("toy").read_text()
+    assert "#claims" not in page and 'id="claims"' not in page
+
+
+def test_every_measurement_and_the_scoreboard_lie_beside_the_index(index):
+    kept = measurements.read(index.with_name("measurements.csv"))
+    pd.testing.assert_frame_equal(kept, results.load(index.parents[1]), check_dtype=False)
+    board = pd.read_csv(index.with_name("scoreboard.csv"))
+    assert board.columns.tolist() == scoreboard_of(index).columns.tolist()
+    assert len(board) == len(results.expected())
+
+
+def test_the_scoreboard_begins_with_what_was_measured_most_nearly(tmp_path):
+    rows = [
+        results.row("hedge-mpnet", "NevIR", "right_rank", 35.9, data="nevir test", n=1383, scale="toy"),
+        results.row("all-mpnet-base-v2", "ExcluIR", "right_rank", 70.9, data="excluir test", n=1014, scale="toy"),
+        results.row("all-MiniLM-L6-v2", "SemAntoNeg", "accuracy", 1.9, **ROW),
+    ]
+    board = results.scoreboard(measurements.validate(pd.DataFrame(rows), "here"), tmp_path, "toy")
     ranked = site.ranked(board)
     assert len(ranked) == len(board)
-    assert ranked.iloc[0][["system", "published"]].to_list() == ["all-mpnet-base-v2", 31.32]
-    assert ranked.iloc[0].difference == pytest.approx(0.58)
-    assert ranked.iloc[1].system == "mine"
-    assert set(ranked.status[2:]) == {"not run"}
+    assert list(dict.fromkeys(ranked.measured)) == ["full", "sample", "stand-in", "not run"]
+    first = ranked.iloc[0]
+    assert (first.system, first.published, first.value, first["items"]) == ("all-MiniLM-L6-v2", 1.9, 1.9, "3,152")
+    assert set(ranked[ranked.measured == "sample"]["items"]) == {"1,014; printed: 3,452"}
 
 
 def test_a_figure_is_the_svg_its_cell_saved_with_the_data_beside_it(index):
@@ -392,12 +423,13 @@ def test_a_browser_runs_no_script_of_a_text_even_where_the_gate_failed(index, ta
 def test_the_scoreboard_sorts_and_filters(index, tab):
     tab.open(index)
     tab.evaluate(
-        """const table = document.querySelector("table[data-filter]"), select = document.querySelector(".filters select");
+        """const region = document.querySelector("[aria-label=Scoreboard]"), table = region.querySelector("table");
+        const select = region.previousElementSibling.querySelector("select");
         const column = [...table.tHead.rows[0].cells].findIndex((cell) => cell.textContent === "published");
         const press = () => table.tHead.rows[0].cells[column].firstChild.click();
         const first = () => table.tBodies[0].rows[0].cells[column].textContent;"""
     )
-    printed = results.scoreboard(results.load(index.parents[1]), "toy").published
+    printed = scoreboard_of(index).published
     assert float(tab.evaluate("press(), first()")) == pytest.approx(printed.min(), abs=0.01)
     assert float(tab.evaluate("press(), first()")) == pytest.approx(printed.max(), abs=0.01)
     assert tab.evaluate("table.tHead.querySelector('[aria-sort]').ariaSort") == "descending"

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from nblib import results
-from nblib.results import schema, tables
+from nblib.results import measurements, tables
 
 TABLE = pd.DataFrame({"system": ["<script>alert(1)</script>", "a_b & 50 %"], "ours": [1 / 3, None], "n": [3152, 240]})
 TABLE["mini"] = [True, False]
@@ -51,19 +51,22 @@ def test_findings_are_bullets():
     assert tables.findings("one.", "two.").data == "- one.\n- two."
 
 
-def test_the_papers_number_stands_beside_ours_with_difference_and_interval():
-    about = {"n": 9, "scale": "official", "data": "stsb", "official": True}
+def test_measurements_are_shown_without_what_is_the_same_in_a_run():
+    about = {"n": 9, "scale": "official", "data": "stsb test", "fingerprint": "abc"}
     rows = [
-        results.row("cao", "Table 1", "all-mpnet-base-v2", "STSB", "pearson", 86.5, interval=(85, 88), **about),
-        results.row("cao", "Table 1", "a newcomer", "STSB", "pearson", 50.0, **about),
-        results.row("cao", "Table 2", "all-mpnet-base-v2", "SemAntoNeg", "accuracy", 31.9, **about),
+        results.row("mine", "STSB", "pearson", 86.5, interval=(85, 88), trained_on="40 pairs", **about),
+        results.row("base", "STSB", "pearson", 80.0, **about),
     ]
-    table = tables.with_published(schema.validate(pd.DataFrame(rows), "test"), "cao", "Table 1")
-    assert table.system.tolist() == ["all-mpnet-base-v2", "a newcomer"]
-    assert table.loc[0, ["published", "ours", "interval"]].tolist() == [86.37, 86.5, "85.00 – 88.00"]
-    assert table.difference[0] == pytest.approx(0.13)
-    assert pd.isna(table.difference[1])
-    assert table.interval[1] == ""
+    page = tables.measured(measurements.validate(pd.DataFrame(rows), "here")).to_html()
+    assert "85.00 – 88.00" in page and "40 pairs" in page
+    assert "abc" not in page and "official" not in page
+    plain = tables.measured(measurements.validate(pd.DataFrame(rows[1:]), "here"))
+    assert list(plain.data.columns) == ["system", "benchmark", "metric", "value", "n", "data"], "without empty columns"
+
+
+def test_an_interval_that_is_not_there_is_no_text():
+    low, high = pd.Series([1.234, float("nan")]), pd.Series([2.0, float("nan")])
+    assert tables.interval_text(low, high, digits=1) == ["1.2 – 2.0", ""]
 
 
 def test_edits_are_marked_and_their_text_is_no_markup():

@@ -1,9 +1,11 @@
 """The types of error: the paper's, and how many of each there are by label pass."""
 
 import pandas as pd
+import pytest
 
 from nblib.analysis.gsm8k import errors
 from nblib.analysis.gsm8k.errors import CATEGORIES, LABELS, UNDECIDED, count_types, coverage
+from nblib.results import measurements
 
 
 def count(labels):
@@ -50,10 +52,12 @@ def test_published_shares_stand_beside_even_without_labels():
 
 
 def test_results_have_shares_only_from_thirty_errors_on():
-    about = {"scale": "lab", "data": "gsm8k_mini", "official": False, "stand_in": True}
+    about = {"scale": "lab", "data": "gsm8k_mini", "trained_on": "20 pairs"}
     assert errors.result_rows(pd.Series([UNDECIDED] * 29), "ann 1", "toy", **about) == []
     rows = errors.result_rows(pd.Series(["repetition"] * 10 + [UNDECIDED] * 30), "ann 1", "toy", **about)
-    assert len(rows) == 8
-    row = next(row for row in rows if row["metric"] == "share_repetition")
-    assert (row["ours"], row["published"], row["n"], row["status"]) == (25, 4, 40, "partial")
-    assert row["model"] == "toy, judged by ann 1, 10 of 40 errors decided (25 %)"
+    table = measurements.validate(pd.DataFrame(rows), "here").set_index("metric")
+    assert len(table) == 8
+    row = table.loc["share_repetition"]
+    assert (row.value, row.n, row.benchmark, row.trained_on) == (25, 40, "GSM8K errors", "20 pairs")
+    assert (row.ci_low, row.ci_high) == pytest.approx([100 * bound for bound in (0.1419, 0.4019)], abs=0.01), "Wilson's"
+    assert row.system == "toy, errors labelled by ann 1"

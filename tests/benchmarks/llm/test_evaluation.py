@@ -12,6 +12,7 @@ from nblib.benchmarks import scoring
 from nblib.benchmarks.llm import evaluation, harness
 from nblib.benchmarks.llm.harness import LlmTaskError
 from nblib.models import language_models
+from nblib.results import measurements
 
 RANKED = pd.DataFrame({"id": list("abcd"), "cluster": range(4), "chose_first": [1, 0.5, 0.75, 0.75],
                        "correct_given": [True, True, False, True], "correct_swapped": [True, False, False, True],
@@ -92,19 +93,39 @@ def test_a_ranking_counts_in_both_orders():
     assert rows == {"test": 50.0, "given order": 75.0, "swapped order": 50.0, "orders summed": 100.0}
 
 
-def test_mathematics_is_apart():
-    table = pd.DataFrame({"id": list("abc"), "cluster": range(3), "correct": [True, False, True],
-                          "subject": ["high_school_statistics", "miscellaneous", "miscellaneous"]})  # fmt: skip
+def test_mathematics_and_the_groups_of_subjects_are_apart():
+    subjects = ["high_school_statistics", "miscellaneous", "miscellaneous", "virology"]
+    table = pd.DataFrame(
+        {"id": list("abcd"), "cluster": range(4), "correct": [True, False, True, True], "subject": subjects}
+    )
     rows = {row["view"]: (row["value"], row["n"]) for row in evaluation.summarise("mmlu_mini", table)}
-    assert rows["mathematics"] == (100.0, 1) and rows["miscellaneous"] == (50.0, 2) and rows["test"][1] == 3
+    assert rows["test"] == (75.0, 4)
+    assert rows["mathematics"] == rows["stem"] == (100.0, 1)
+    assert rows["other"] == (pytest.approx(100 * 2 / 3), 3)
+    assert set(rows) == {"test", "mathematics", "stem", "other"}, "no group without an item, and no subject alone"
+
+
+def test_every_subject_is_in_one_group():
+    groups = harness.mmlu_groups()
+    assert list(groups) and set(groups) == {"stem", "humanities", "social sciences", "other"}
+    members = [subject for subjects in groups.values() for subject in subjects]
+    assert len(members) == len(set(members)) and set(harness.MATHEMATICS) <= set(members)
+
+
+def test_a_correlation_is_measured_both_ways():
+    table = pd.DataFrame({"id": list("abc"), "cluster": range(3), "part": "CANNOT", "score": [0.0, 1.0, 2.0],
+                          "response": ["x"] * 3, "similarity": [0.0, 1.0, 9.0], "parsed": True})  # fmt: skip
+    rows = {row["metric"]: row["value"] for row in evaluation.summarise("llm_cannot_wmt", table)}
+    assert rows["spearman"] == pytest.approx(100) and 90 < rows["pearson"] < 95
 
 
 def test_one_answer_for_everything_correlates_with_nothing():
     table = pd.DataFrame({"id": list("abc"), "cluster": range(3), "part": "CANNOT", "score": [0.0, 1.0, 0.5],
                           "response": ["1.0"] * 3, "similarity": [1.0] * 3, "parsed": True})  # fmt: skip
-    (row,) = evaluation.summarise("llm_cannot_wmt_mini", table)
-    assert math.isnan(row["value"]) and row["n"] == 3
-    assert evaluation.result_rows(pd.DataFrame([row]), "tiny", "quick") == []
+    rows = evaluation.summarise("llm_cannot_wmt_mini", table)
+    assert [row["metric"] for row in rows] == ["spearman", "pearson"]
+    assert all(math.isnan(row["value"]) and row["n"] == 3 for row in rows)
+    assert evaluation.result_rows(pd.DataFrame(rows), "tiny", "quick") == []
 
 
 def test_response_biases_are_counted():
@@ -119,26 +140,51 @@ def test_response_biases_are_counted():
     assert evaluation.response_biases("hellaswag_mini", chosen) == []
 
 
-def test_a_model_has_rows_of_its_own_and_the_papers_stay_not_run(tmp_path):
-    summary = pd.DataFrame(evaluation.summarise("llm_nevir", RANKED))
-    recorded = results.save(evaluation.result_rows(summary, "gemma", "official"), tmp_path / "r.csv")
-    assert set(recorded.system) == {"gemma"} and recorded.published.isna().all()
-    table = evaluation.table_3(recorded)
-    absent = table[table.status == "not run"]
-    assert len(absent) == 4 * 7 and absent.command.str.contains("nblib run 11 out.ipynb").all()
-    assert absent.command[absent.system == "Only hedging"].str.contains("-p training_data 'only hedging'").all()
-    assert table.command[table.system == "gemma"].eq("").all()
+def recorded_of(*rows, system="gemma"):
+    summary = pd.DataFrame([row for part in rows for row in part])
+    made = evaluation.result_rows(summary, system, "official", trained_on="20 pairs", fingerprint="abc")
+    return measurements.validate(pd.DataFrame(made), "here")
 
 
-def test_the_papers_own_system_gets_its_row(tmp_path):
-    summary = pd.DataFrame(evaluation.summarise("llm_nevir", RANKED))
-    rows = evaluation.result_rows(summary, "Llama-3-8B-Instruct", "paper", "Llama-3-8B-Instruct")
-    first = rows[0]
-    assert (first["published"], first["status"], first["metric"]) == (74.04, "reproduced", "right_rank")
-    sampled = pd.DataFrame(evaluation.summarise("llm_nevir", RANKED, sampled=True))
-    assert evaluation.result_rows(sampled, "gemma", "official")[0]["status"] == "partial"
-    with_caveat = pd.DataFrame(evaluation.summarise("llm_excluir", RANKED))
-    assert evaluation.result_rows(with_caveat, "gemma", "official")[0]["status"] == "partial"
+def test_a_model_is_measured_by_its_own_name_and_a_view_says_what_it_is():
+    table = recorded_of(evaluation.summarise("llm_nevir", RANKED))
+    assert (
+        set(table.system) == {"gemma"} and set(table.trained_on) == {"20 pairs"} and set(table.metric) == {"right_rank"}
+    )
+    assert table.set_index("data").value.to_dict() == {
+        "nevir": 50, "nevir, given order": 75, "nevir, swapped order": 50, "nevir, orders summed": 100,
+    }  # fmt: skip
+    sampled = recorded_of(evaluation.summarise("llm_nevir", RANKED, sampled=True))
+    assert sampled.data[0] == "nevir, sample"
+
+
+def test_table_3_has_every_printed_score_beside_this_models():
+    table = evaluation.table_3(recorded_of(evaluation.summarise("llm_nevir", RANKED)))
+    assert len(table) == 4 * 7 and table.published.notna().all(), "four systems on seven benchmarks, averages aside"
+    nevir = table[table.benchmark == "NevIR"]
+    assert nevir.published.tolist() == [74.04, 73.13, 68.13, 78.13]
+    assert set(nevir.this_model) == {50.0} and set(nevir.n) == {4.0} and set(nevir.data) == {"nevir"}
+    assert nevir.interval.str.contains("–").all()
+    rest = table[table.benchmark != "NevIR"]
+    assert rest.this_model.isna().all() and set(rest.interval) == {""}
+    assert table.command.str.contains("nblib run 11 out.ipynb").all()
+    assert table.command[table.system == "Only hedging"].str.contains("-p training_data 'only hedging'").all()
+
+
+def test_table_3_has_cannots_pearson_beside_the_printed_number():
+    pairs = pd.DataFrame({"id": list("abc"), "cluster": range(3), "part": "CANNOT", "score": [0.0, 1.0, 2.0],
+                          "response": ["x"] * 3, "similarity": [0.0, 1.0, 9.0], "parsed": True})  # fmt: skip
+    table = evaluation.table_3(recorded_of(evaluation.summarise("llm_cannot_wmt", pairs)))
+    rows = table[table.benchmark == "CANNOT-WMT"]
+    assert set(rows.metric) == {"pearson"} and rows.this_model.between(90, 95).all()
+
+
+def test_the_papers_own_model_stands_beside_its_printed_score(tmp_path):
+    recorded = recorded_of(evaluation.summarise("llm_nevir", RANKED), system="Llama-3-8B-Instruct")
+    board = results.scoreboard(recorded, tmp_path, "official").set_index(["paper", "exhibit", "system", "benchmark"])
+    row = board.loc[("truong", "Table 3", "Llama-3-8B-Instruct", "NevIR")]
+    assert (row.published, row.value, row.measured, row.n_printed) == (74.04, 50, "sample", 1383)
+    assert row.data == "nevir", "both orders count, not a view"
 
 
 def test_every_form_names_known_tasks():
