@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,25 @@ def test_its_one_parameters_cell_has_typed_commented_literals(notebook):
         )
 
 
+def test_its_links_lead_to_its_neighbours_and_to_its_page(notebook, request):
+    links = re.findall(r"\]\(([^)]+)\)", notebook.cells[0].source.split("**Question.**")[0])
+    stem = request.node.callspec.params["notebook"].stem
+    place = [file.stem for file in SOURCES].index(stem)
+    neighbours = [file.name for file in (SOURCES[place - 1 : place] if place else []) + SOURCES[place + 1 : place + 2]]
+    *sources, page = links
+    assert sorted(sources) == sorted([*neighbours, "README.md"])
+    assert re.fullmatch(rf"\.\./figures/official/report/{stem}(_[\w.-]+)?\.html", page)
+
+
+def test_it_says_how_to_get_the_kernel_before_it_imports_anything_else(notebook):
+    first, second = code(notebook)[:2]
+    assert "nblib" in second.source
+    known = first.source.replace('"nblib"', '"json"')
+    exec(known, {})
+    with pytest.raises(SystemExit, match="make lab"):
+        exec(first.source.replace('"nblib"', '"no_such_package"'), {})
+
+
 def test_its_lines_of_code_fit_a_browser(notebook):
     assert [line for cell in code(notebook) for line in cell.source.splitlines() if len(line) > 100] == []
 
@@ -61,19 +81,35 @@ def test_it_is_short_and_has_no_logic_of_its_own(notebook):
     cells = code(notebook)
     assert len(cells) <= 30
     logic = [cell for cell in cells if cell not in parameters(notebook)]  # of parameters there are as many as it takes
-    long = [
-        cell.source
-        for cell in logic
-        if sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(cell.source))) > 15
-    ]
-    assert not long, long
+    long = {cell.id: lines for cell in logic if (lines := len(cell.source.splitlines())) > 15}
+    assert not long
     whole = "\n".join(cell.source for cell in cells)
     assert not [node for node in ast.walk(ast.parse(whole)) if isinstance(node, ast.ClassDef | ast.FunctionDef)]
     assert "filterwarnings" not in whole
 
 
-def test_it_ends_with_findings(notebook):
-    assert any(cell.source.startswith("## Findings") for cell in notebook.cells)
+def test_it_ends_with_findings_and_what_to_try(notebook):
+    headings = [
+        line
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for line in cell.source.splitlines()
+        if line.startswith("## ")
+    ]
+    assert headings[-2:] == ["## Findings", "## Try this"]
+
+
+def test_what_to_try_are_three_values_that_its_parameters_take(notebook):
+    (cell,) = parameters(notebook)
+    statements = ast.parse(cell.source).body
+    defaults = {statement.target.id: ast.literal_eval(statement.value) for statement in statements}
+    bullets = re.findall(r"^- (.+)$", notebook.cells[-1].source, re.MULTILINE)
+    variations = [re.match(r"`(\w+) = ([^`]+)`", bullet) for bullet in bullets]
+    assert len(variations) == 3 and all(variations), bullets
+    for name, value in (variation.groups() for variation in variations):
+        assert name in defaults, name
+        assert type(ast.literal_eval(value)) is type(defaults[name]), (name, value)
+        assert ast.literal_eval(value) != defaults[name], name
 
 
 MUTATING = {"append", "extend", "insert", "update", "pop", "remove", "clear", "setdefault"}

@@ -74,7 +74,8 @@ def execute(folder, cells, name="01_toy.ipynb", seconds=1.0, **parameters):
 
 def cells(title="# 01 A & B <i>", source="x = 1", outputs=(FIGURE, *OUTPUTS)):
     question = "**Question.** Does *it* see\nthe <b>canary</b>?\n\n**Inputs.** None."
-    return [new_markdown_cell(f"{title}\n\n{question}"), new_markdown_cell("## 1 Look"),
+    links = "[all notebooks](README.md) · [02 Toys →](02_toys.ipynb)"
+    return [new_markdown_cell(f"{title}\n\n{links}\n\n{question}"), new_markdown_cell("## 1 Look"),
             new_code_cell(source, outputs=list(outputs), execution_count=1)]  # fmt: skip
 
 

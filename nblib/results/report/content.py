@@ -25,6 +25,8 @@ DURATION = re.compile(
 TITLE = re.compile(r'<text style="font-weight: 700;[^>]*>([^<]+)</text>')  # plotting.use_style: axes' titles are bold
 SIZE = re.compile(r'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"')
 NOTICE = "papermill-error-cell-tag"  # of papermill's own cells in a notebook that failed
+# A notebook's links to its neighbours' sources. A page has links of its own, to their pages.
+NAVIGATION = re.compile(r"^.*\[all notebooks\]\(README\.md\).*\n+", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def cells(executed: Executed) -> list[Cell]:
         if cell.cell_type == "markdown":
             headings = re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE)
             section = re.sub(r"[*`]", "", headings[-1]) if headings else section
-            shown.append(Cell(text=markup.markdown(cell.source)))
+            shown.append(Cell(text=markup.markdown(NAVIGATION.sub("", cell.source))))
         elif cell.cell_type == "code":
             number += 1
             outputs = list(_outputs(cell, executed, section))
