@@ -332,7 +332,10 @@ def result_rows(
         if not np.isnan(item.accuracy) and not by_sample:
             system = encoder if item.k == 0 else f"{encoder} + adapter ({item.weighting}, K = {item.n_train:.0f})"
             spread = (item.accuracy - TWO_SIDED * item.sd, item.accuracy + TWO_SIDED * item.sd)
-            where, data = (system, labels[1], "accuracy", item.accuracy), f"{benchmark}, {item.answers} splits {item.split}"
+            where, data = (
+                (system, labels[1], "accuracy", item.accuracy),
+                f"{benchmark}, {item.answers} splits {item.split}",
+            )
             rows.append(results.row(*where, n=item.n_test, data=data, interval=spread, **about))
     return rows
 

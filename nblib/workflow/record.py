@@ -12,7 +12,7 @@ import pandas as pd
 
 from nblib import paths, results
 from nblib.errors import StudyError
-from nblib.results import report
+from nblib.results import measurements, report
 from nblib.workflow import archive
 
 WITH_REPORT = {"official"}
@@ -40,16 +40,13 @@ def differences(made: dict[str, Path], kept: dict[str, Path]) -> dict[str, list[
 
 
 def changed_scores(run: Path, record: Path) -> list[str]:
-    """Scores that differ between two scoreboards, as lines "name: old → new"."""
-    boards = [folder / "scoreboard.csv" for folder in (record, run)]
-    if not all(board.is_file() for board in boards):
+    """Measurements that differ between a run's figures and those of record, as lines "name: old → new"; none where the record has
+    no measurements yet."""
+    tables = [folder / "measurements.csv" for folder in (record, run)]
+    if not all(table.is_file() for table in tables):
         return []
-    key = [*results.KEY, "data", "model"]
-    old, new = (
-        pd.read_csv(board, keep_default_na=False, na_values={"ours": [""]}).set_index(key).ours.dropna()
-        for board in boards
-    )
-    both = pd.concat([old.groupby(level=key).first(), new.groupby(level=key).first()], axis=1, keys=["old", "new"])
+    old, new = (measurements.read(table).set_index(results.KEY).value for table in tables)
+    both = pd.concat([old, new], axis=1, keys=["old", "new"], join="inner")
     moved = both[both.old.ne(both.new)]
     return [f"{' / '.join(map(str, name))}: {row.old} → {row.new}" for name, row in moved.iterrows()]
 
