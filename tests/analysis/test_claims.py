@@ -188,7 +188,13 @@ def test_two_scores_are_apart_only_where_their_intervals_are(check, second, hold
 
 
 def test_two_parts_of_the_data_of_one_system_can_be_apart(check):
-    how = {**APART, "system": "a", "first": {"data": "nevir test, x"}, "second": {"data": "nevir test, y"}, "expect": "lower"}
+    how = {
+        **APART,
+        "system": "a",
+        "first": {"data": "nevir test, x"},
+        "second": {"data": "nevir test, y"},
+        "expect": "lower",
+    }
     rows = score("a", 53.0, 49.5, 56.7, data="nevir test, x"), score("a", 38.2, 34.4, 41.7, data="nevir test, y")
     assert check(how, *rows).verdict == SUPPORTED
 
@@ -216,7 +222,13 @@ def test_a_stand_in_answers_no_claim_about_a_printed_number(check):
 
 
 def test_two_printed_numbers_of_the_paper_are_compared(check):
-    how = {"kind": "printed", "paper": "weller", "exhibit": "Table 2", "metric": "pairwise_accuracy", "benchmark": "NevIR"}
+    how = {
+        "kind": "printed",
+        "paper": "weller",
+        "exhibit": "Table 2",
+        "metric": "pairwise_accuracy",
+        "benchmark": "NevIR",
+    }
     row = check({**how, "first": "TF-IDF", "second": "all-mpnet-base-v2"})
     assert row.verdict == SUPPORTED and "TF-IDF 2, all-mpnet-base-v2 8.1" in row.measured
     assert check({**how, "first": "all-mpnet-base-v2", "second": "TF-IDF"}).verdict == NOT_SUPPORTED
@@ -227,7 +239,9 @@ def test_a_change_is_paired_on_the_same_items(check, tmp_path, right, holding):
     ids = [str(place) for place in range(100)]
     for name, share in {"before": 50, "after": right}.items():
         correct = [place < share for place in range(100)]
-        scoring.save_predictions(pd.DataFrame({"id": ids, "cluster": ids, "correct": correct}), tmp_path, name, "nevir_mini")
+        scoring.save_predictions(
+            pd.DataFrame({"id": ids, "cluster": ids, "correct": correct}), tmp_path, name, "nevir_mini"
+        )
     for expect in ("higher", "lower", "same"):
         row = check({"kind": "change", "task": "nevir_mini", "before": "before", "after": "after", "expect": expect})
         assert row.verdict == (SUPPORTED if expect == holding else NOT_SUPPORTED)
