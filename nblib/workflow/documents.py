@@ -12,8 +12,9 @@ import pandas as pd
 
 from nblib import paths
 from nblib.analysis import claims
+from nblib.benchmarks import mteb_catalogue
 from nblib.errors import StudyError
-from nblib.results import comparison, exhibits, measurements, published, tables
+from nblib.results import comparison, exhibits, measurements, published, published_mteb, tables
 
 TEXTS = ("README.md", "docs/results.md")
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -160,6 +161,25 @@ def _exhibits(record: Record) -> str:
     return "\n".join(parts)
 
 
+def _general(record: Record) -> str:
+    """General ability: MTEB's tasks, ours beside the published scores of the same model."""
+    prefix, columns = "MTEB ", {}
+    rows = record.measured[record.measured.benchmark.str.startswith(prefix)]
+    for system, part in rows.groupby("system", sort=False):
+        by_task = part.set_index(part.benchmark.str.removeprefix(prefix))
+        columns[system] = by_task.value.map("{:.2f}".format)
+        known = published_mteb.scores(system)
+        if len(known):
+            columns[f"{system}, published"] = known.reindex(by_task.index).map("{:.2f}".format)
+    table = pd.DataFrame(columns).reindex(
+        [name for name in mteb_catalogue.TASKS if name in set(rows.benchmark.str[5:])]
+    )
+    if table.empty:
+        return "None was measured in this record."
+    sizes = rows.groupby(rows.benchmark.str[5:]).n.first().map("{:,.0f}".format)
+    return markdown(table.fillna("–").replace("nan", "–").rename_axis("task").assign(n=sizes).reset_index())
+
+
 def _figures(record: Record) -> str:
     """Every figure of record, by notebook."""
     parts = []
@@ -178,5 +198,5 @@ def _coverage(record: Record) -> str:
 
 PARTS = {
     "verdicts": _verdicts, "headline": _headline, "agreement": _agreement, "claims": _claims, "exhibits": _exhibits,
-    "coverage": _coverage, "figures": _figures,
+    "coverage": _coverage, "general": _general, "figures": _figures,
 }  # fmt: skip
