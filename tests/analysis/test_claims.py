@@ -10,7 +10,15 @@ import yaml
 from nblib import results
 from nblib.analysis import claims
 from nblib.analysis.claims import (
-    NOT_MEASURED, NOT_SUPPORTED, NOT_TESTABLE, PARTLY, SUPPORTED, VERDICTS, Claim, ClaimError, Outcome,
+    NOT_MEASURED,
+    NOT_SUPPORTED,
+    NOT_TESTABLE,
+    PARTLY,
+    SUPPORTED,
+    VERDICTS,
+    Claim,
+    ClaimError,
+    Outcome,
 )  # fmt: skip
 from nblib.benchmarks import scoring
 from nblib.results import measurements, published
