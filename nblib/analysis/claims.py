@@ -29,7 +29,19 @@ SUPPORTED, PARTLY, NOT_SUPPORTED, NOT_TESTABLE = VERDICTS = (
 )
 NOT_MEASURED = "not measured in this run"
 SEEDS = 10  # at most, of a variant of the sweep
-COLUMNS = ["id", "paper", "section", "claim", "measured", "verdict", "because", "refuted_by", "needs", "exhibit"]
+COLUMNS = [
+    "id",
+    "short",
+    "paper",
+    "section",
+    "claim",
+    "measured",
+    "verdict",
+    "because",
+    "refuted_by",
+    "needs",
+    "exhibit",
+]
 
 
 class ClaimError(StudyError):
@@ -171,7 +183,14 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
     if not all(_scored(evidence.run_dir, system, task) for system in (before, after)):
         return None
     tables = [scoring.load_predictions(evidence.run_dir, system, task) for system in (before, after)]
-    return _changed(check, catalogue.get(task), before, after, scoring.change(*tables), (before, after))
+    return _changed(
+        check,
+        catalogue.get(task),
+        before,
+        after,
+        scoring.change(*tables, catalogue.get(task).headline()),
+        (before, after),
+    )
 
 
 def _seeds(check: Mapping, evidence: Evidence) -> Outcome | None:
@@ -201,6 +220,7 @@ def _changed(
     holds["consistent"] = low <= check.get("with", 0) <= high
     expected = f"; printed: {check['with']:+g}" if check["expect"] == "consistent" else ""
     sampled = f", {task.sampled}" * bool(task.sampled)
+    sampled += ", Pearson's r × 100" * (task.headline() == "pearson")
     sentence = (
         f"{task.label}{sampled}: {before} {found['before']:.1f}, {after} {found['after']:.1f} ({found['difference']:+.1f}, "
         f"{low:+.1f} to {high:+.1f}, n = {found['n']:,}{expected})"
@@ -251,7 +271,7 @@ def _agrees(check: Mapping, evidence: Evidence) -> Outcome | None:
         return None
     agree = rows.agrees.isin(comparison.AGREEING)
     each = [
-        f"{row.system}, {row.metric.replace('_', ' ')}: {row.published:g} printed, {row.value:.2f} measured "
+        f"{row.system}, {published.metric_words(row.metric)}: {row.published:g} printed, {row.value:.2f} measured "
         f"(n = {row.n:,.0f}, {row.agrees})"
         for row in rows.itertuples()
     ]

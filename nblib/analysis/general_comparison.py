@@ -85,7 +85,7 @@ def averages(compared: pd.DataFrame) -> pd.DataFrame:
 
 def missing(measured: Sequence[str]) -> str:
     """Which tasks of Truong's 16 were not measured, in words."""
-    absent = [name for name in mteb_catalogue.MTEB_LITE if name not in measured]
+    absent = mteb_catalogue.missing_of_lite(measured)
     there = len(mteb_catalogue.MTEB_LITE) - len(absent)
     if not absent:
         return "All 16 tasks of MTEB-lite were measured."

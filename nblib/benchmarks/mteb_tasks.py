@@ -82,7 +82,10 @@ class LocalSTS(LocalRows, AbsTaskSTS):
 
 
 class LocalClassification(LocalRows, AbsTaskClassification):
-    """Ten logistic regressions on a few texts a label. Predictions: id, cluster, correct (the share of the ten right)."""
+    """Ten logistic regressions on a few texts a label. Predictions: id, cluster, correct (the share of the ten right).
+
+    An interval made of them is over test items; which training texts were drawn is fixed by the seed.
+    """
 
     metric = "accuracy"
 

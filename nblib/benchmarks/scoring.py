@@ -319,11 +319,12 @@ def load_predictions(run_dir: str | Path, system: str, task: str, split: str = "
     return pd.read_parquet(file)
 
 
-def change(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
+def change(before: pd.DataFrame, after: pd.DataFrame, metric: str = "spearman") -> dict[str, float]:
     """The change of a score between two systems on the same items, by paired bootstrap over clusters.
 
     Args:
         before, after: per-item predictions of one task and split.
+        metric: which correlation, where similarities are held against a score.
 
     Returns:
         before, after, difference, low, high (percentage points), n.
@@ -333,8 +334,8 @@ def change(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
     """
     both = _paired(before, after)
     if truth := _truth(before):
-        old, new = (_statistic(truth)(both[f"similarity_{side}"], both[f"{truth}_before"]) for side in SIDES)
-        found = (new - old, *stats.percentile_interval(change_replicates(before, after)))
+        old, new = (_statistic(truth, metric)(both[f"similarity_{side}"], both[f"{truth}_before"]) for side in SIDES)
+        found = (new - old, *stats.percentile_interval(change_replicates(before, after, metric=metric)))
     else:
         own = "value" if "value" in before else "correct"
         old, new = (both[f"{own}_{side}"].mean() for side in SIDES)
@@ -343,7 +344,7 @@ def change(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, float]:
     return {"before": 100 * old, "after": 100 * new, "difference": difference, "low": low, "high": high, "n": len(both)}
 
 
-def change_replicates(before: pd.DataFrame, after: pd.DataFrame, seed: int = 0) -> np.ndarray:
+def change_replicates(before: pd.DataFrame, after: pd.DataFrame, seed: int = 0, metric: str = "spearman") -> np.ndarray:
     """The change of a score (as a fraction) on 1,000 bootstrap resamples of the clusters, paired: [1000].
 
     Raises:
@@ -355,7 +356,7 @@ def change_replicates(before: pd.DataFrame, after: pd.DataFrame, seed: int = 0) 
     columns = [both[f"{own}_{side}"] for side in SIDES]
     if truth is None:
         return stats.cluster_replicates(np.mean, columns[1] - columns[0], clusters=both.cluster_before, seed=seed)
-    statistic = _statistic(truth)
+    statistic = _statistic(truth, metric)
 
     def gain(old: Sequence[float], new: Sequence[float], gold: Sequence[float]) -> float:
         return statistic(new, gold) - statistic(old, gold)
@@ -400,7 +401,7 @@ def compare(
             after = load_predictions(where, second, name)
             rows.append({"task": name, "baseline": first, "encoder": second, "before": before, "after": after})
     if test == "bootstrap":
-        found = [{**row, **change(row["before"], row["after"])} for row in rows]
+        found = [{**row, **change(row["before"], row["after"], _headline(row["task"]))} for row in rows]
         return pd.DataFrame(found, columns=CHANGES)
     for row in rows:
         _check_same_items(row["before"], row["after"])
@@ -408,6 +409,12 @@ def compare(
     columns = ["task", "baseline", "encoder", "difference", "only_first", "only_second", "p"]
     table = pd.DataFrame(rows, columns=columns)
     return table.assign(p=table.groupby("task", sort=False).p.transform(stats.holm)) if correction and rows else table
+
+
+def _headline(name: str) -> str:
+    """The metric that stands beside the printed numbers of a task; Spearman's for what is no benchmark of the catalogue."""
+    known = catalogue.tasks()
+    return known[name].headline() if name in known else "spearman"
 
 
 def _check_same_items(before: pd.DataFrame, after: pd.DataFrame) -> None:

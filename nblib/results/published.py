@@ -5,6 +5,7 @@
 
 import json
 import math
+import re
 from collections.abc import Collection
 from functools import cache
 
@@ -48,6 +49,12 @@ def models_named(paper: str, system: str) -> list[str]:
     """The registry's names of a paper's system: its own, unless the paper has another name for a model."""
     renamed = [model for (where, model), name in SYSTEM_NAMES.items() if where == paper and name == system]
     return renamed or [system]
+
+
+def metric_words(metric: str) -> str:
+    """A printed metric's key in words: accuracy_w_anto_200 is "accuracy with weights from 200 items"."""
+    words = re.sub(r"_w_anto_(\d+)$", r" with weights from \1 items", metric)
+    return words.replace("_w_sts", " with weights from STSB").replace("_", " ")
 
 
 def load(paper: str) -> pd.DataFrame:

@@ -4,7 +4,7 @@
 `data/published/nevir_literature.csv` has scores that were looked up in their source, beside those of Weller's Table 2.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import cache
 
 import pandas as pd
@@ -57,17 +57,6 @@ def averages(tasks: Collection[str]) -> pd.DataFrame:
         parameters=("parameters", "first"), value=("score", "mean"), self_reported=("self_reported", "sum")
     )
     return found.reset_index().sort_values(["value", "model"], ascending=[False, True], ignore_index=True)
-
-
-def by_category(name: str, categories: Mapping[str, str]) -> pd.DataFrame:
-    """A model's published scores on some tasks: task, category, score; only tasks that have one.
-
-    Args:
-        categories: task → category.
-    """
-    known = scores(name)
-    rows = [(task, category, known[task]) for task, category in categories.items() if task in known]
-    return pd.DataFrame(rows, columns=["task", "category", "score"])
 
 
 def nevir() -> pd.DataFrame:

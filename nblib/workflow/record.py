@@ -40,12 +40,13 @@ def differences(made: dict[str, Path], kept: dict[str, Path]) -> dict[str, list[
 
 
 def changed_scores(run: Path, record: Path) -> list[str]:
-    """Measurements that differ between run and record, as lines "name: old → new"."""
-    boards = [folder / "measurements.csv" for folder in (record, run)]
-    if not all(board.is_file() for board in boards):
+    """Measurements that differ between a run's figures and those of record, as lines "name: old → new"; none where the record has
+    no measurements yet."""
+    tables = [folder / "measurements.csv" for folder in (record, run)]
+    if not all(table.is_file() for table in tables):
         return []
-    old, new = (measurements.read(board).set_index(results.KEY).value for board in boards)
-    both = pd.concat([old, new], axis=1, keys=["old", "new"]).dropna()
+    old, new = (measurements.read(table).set_index(results.KEY).value for table in tables)
+    both = pd.concat([old, new], axis=1, keys=["old", "new"], join="inner")
     moved = both[both.old.ne(both.new)]
     return [f"{' / '.join(map(str, name))}: {row.old} → {row.new}" for name, row in moved.iterrows()]
 

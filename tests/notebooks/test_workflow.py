@@ -12,6 +12,8 @@ import pytest
 import yaml
 
 from nblib import paths, results
+from nblib.analysis import claims
+from nblib.results import comparison, measurements
 from nblib.workflow import sweeps
 
 SMOKE = paths.PROJECT_ROOT / "tests" / "support" / "smoke.yaml"
@@ -19,12 +21,66 @@ RUN = paths.PROJECT_ROOT / "runs" / "smoke"
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "2", "--nolock", "--rerun-incomplete", "--quiet", "host"]
 
 
+# Snakemake's own lines about a job: its files, wildcards and resources, which fill screens, and a job's number and time.
+ABOUT_A_JOB = re.compile(
+    r"    (input|output|log|params|jobid|reason|wildcards|resources|threads|priority|benchmark|shell|conda-env|message): ?|"
+    r"\[\w{3} \w{3} +\d+ [\d:]+ \d{4}\]$|Finished jobid|\d+ of \d+ steps|(Select|Execut)\w* jobs?|Storing output|"
+    r"localrule |rule \w+:$|(local)?checkpoint \w+:$"
+)
+MOST = 20_000  # characters of a failure: a report has to be readable
+
+
 def snakemake(*arguments, check=True):
     run = subprocess.run(
         [*SNAKEMAKE, *map(str, arguments)], cwd=paths.PROJECT_ROOT, capture_output=True, text=True, env=dict(os.environ)
     )
-    assert not check or run.returncode == 0, (run.stdout + run.stderr)[-4000:]
-    return run.stdout + run.stderr
+    said = run.stdout + run.stderr
+    assert not check or run.returncode == 0, said_by_jobs(said)
+    return said
+
+
+def said_by_jobs(output):
+    """What the jobs of a run printed, and which failed: the output without Snakemake's lists of files."""
+    said, listing = [], False
+    for line in output.split("\n"):
+        # a recipe in "shell:" goes over several lines, each of them indented further
+        listing = bool(ABOUT_A_JOB.match(line)) or (listing and line.startswith(" " * 8))
+        if line.strip() and not listing:
+            said.append(line.rpartition("\r")[2])  # of a progress bar the last state
+    return "\n".join(said)[-MOST:]
+
+
+FAILED = """\
+[Mon Nov 23 07:14:09 2026]
+rule diagnosis:
+    input: {files}
+    output: runs/smoke/results/01_diagnosis.csv
+    jobid: 3
+    reason: Missing output files: runs/smoke/results/01_diagnosis.csv
+    resources: tmpdir=/tmp, gpu=0
+Executing:   3%|\rExecuting:  50%|
+Exception encountered at "In [5]":
+TypeError: can't multiply sequence by non-int of type 'numpy.bool'
+RuleException:
+CalledProcessError in file "Snakefile", line 130:
+[Mon Nov 23 07:14:19 2026]
+Error in rule diagnosis:
+    message: None
+    jobid: 3
+    input: {files}
+    output: runs/smoke/results/01_diagnosis.csv
+    shell:
+        nblib run 01 runs/smoke/notebooks/01.ipynb -y '{files}'
+        (command exited with non-zero exit code)
+Shutting down, this might take some time.
+"""
+
+
+def test_of_a_failure_what_the_job_printed_is_shown_and_not_the_lists_of_files():
+    said = said_by_jobs(FAILED.format(files=", ".join(f"nblib/module_{place}.py" for place in range(2000))))
+    for line in ("TypeError: can't multiply", "Exception encountered", "Error in rule diagnosis:", "Executing:  50%"):
+        assert line in said
+    assert "module_7.py" not in said and "3%" not in said and len(said) < 600
 
 
 def planned(output):
@@ -52,14 +108,24 @@ def test_the_study_makes_figures_results_adapter_and_report(study):
     assert (study / "report" / "index.html").is_file()
     assert (study / "adapters" / "all-MiniLM-L6-v2.safetensors.json").is_file()
     board = pd.read_csv(study / "figures" / "scoreboard.csv")
-    assert set(board.status) <= set(results.STATUSES)
-    assert len(board) >= len(results.expected())
+    assert board.columns.tolist() == comparison.COLUMNS
+    assert set(board.measured) <= {*comparison.MEASURED}
+    assert len(board) == len(results.expected())
+    kept = measurements.read(study / "figures" / "measurements.csv")
+    pd.testing.assert_frame_equal(kept, results.load(study), check_dtype=False)
+    claimed = pd.read_csv(study / "figures" / "13_results" / "tab_claims.csv", keep_default_na=False)
+    assert set(claimed.verdict) <= {*claims.VERDICTS, claims.NOT_MEASURED} and len(claimed) == len(claims.load())
 
 
 @pytest.mark.notebooks
 def test_mini_data_never_counts_as_reproduced(study):
-    table = results.load(study)
-    assert set(table[table.data.str.contains("mini")].status) == {"partial"}
+    board = pd.read_csv(study / "figures" / "scoreboard.csv", keep_default_na=False)
+    answered = board[board.measured != "not run"]
+    assert len(answered) and not results.reproduced(board).any()
+    of_models = answered[answered.data.str.contains("mini")]
+    assert (
+        set(of_models.measured) == {"stand-in"} and set(of_models.difference) == {""} and set(of_models.agrees) == {""}
+    )
 
 
 @pytest.mark.notebooks

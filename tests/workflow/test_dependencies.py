@@ -66,5 +66,7 @@ def test_a_notebook_that_imports_nothing_of_ours_depends_on_nothing_of_ours(note
 
 def test_a_command_depends_on_what_its_function_imports():
     files = dependencies.module_files("nblib/workflow/commands/report.py")
-    assert {"nblib/results/report/__init__.py", "nblib/results/report/site.py", "nblib/results/schema.py"} <= set(files)
+    assert {"nblib/results/report/__init__.py", "nblib/results/report/site.py", "nblib/results/comparison.py"} <= set(
+        files
+    )
     assert not [file for file in files if file.startswith("nblib/synthesis/")]

@@ -12,9 +12,8 @@ from nblib.workflow import archive, cli, record
 from nblib.workflow.record import RecordError
 
 
-def result(ours):
-    return results.row("cao", "Table 2", "all-mpnet-base-v2", "SemAntoNeg", "accuracy", ours, n=9, scale="toy",
-                       data="semantoneg", official=False)  # fmt: skip
+def result(value, system="all-mpnet-base-v2"):
+    return results.row(system, "SemAntoNeg", "accuracy", value, n=9, scale="toy", data="semantoneg test")
 
 
 @pytest.fixture
@@ -31,9 +30,10 @@ def project(tmp_path, monkeypatch):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
 
-    def finish(ours):
-        table = results.save([result(ours)], "runs/toy/results/06.csv")
-        results.scoreboard(table, "toy").to_csv(made / "scoreboard.csv", index=False)
+    def finish(value):
+        table = results.save([result(value)], "runs/toy/results/06.csv")
+        results.save(table.to_dict("records"), made / "measurements.csv")
+        results.scoreboard(table, "runs/toy", "toy").to_csv(made / "scoreboard.csv", index=False)
 
     return finish
 
@@ -64,7 +64,7 @@ def test_files_of_the_same_size_and_time_are_compared_by_content(tmp_path):
 def test_a_recorded_run_is_equal_to_the_figures_of_record(project, tmp_path):
     project(31.92)
     (tmp_path / "runs/toy/figures/fig.png").touch()  # of an older version: git keeps CSV and SVG alone
-    assert record.record("toy") == FOUND | {"scores": []}
+    assert record.record("toy") == FOUND | {"new": ["measurements.csv", *FOUND["new"]], "scores": []}
     (tmp_path / "runs/toy/figures/fig.png").unlink()
     assert tree(tmp_path / "figures/toy") == tree(tmp_path / "runs/toy/figures")
     assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": []}
@@ -119,21 +119,18 @@ def test_of_other_scales_no_report_is_recorded(project, tmp_path):
 
 def test_a_score_that_moved_is_shown(project):
     project(31.92)
-    record.record("toy")
+    assert record.record("toy")["scores"] == [], "a record without measurements has none that moved"
     project(31.94)
     found = record.record("toy")
-    assert found["changed"] == ["scoreboard.csv"]
-    (line,) = found["scores"]
-    assert "all-mpnet-base-v2" in line
-    assert line.endswith("31.92 → 31.94")
+    assert found["changed"] == ["measurements.csv", "scoreboard.csv"]
+    assert found["scores"] == ["all-mpnet-base-v2 / SemAntoNeg / accuracy / semantoneg test / toy: 31.92 → 31.94"]
+    assert record.record("toy")["scores"] == []
 
 
-def test_a_moved_score_without_a_benchmark_is_shown_too(tmp_path):
-    for folder, ours in {"old": 1.0, "new": 2.0}.items():
-        (tmp_path / folder).mkdir()
-        row = result(ours) | {"benchmark": ""}
-        results.save([row], tmp_path / folder / "scoreboard.csv")
-    assert len(record.changed_scores(tmp_path / "new", tmp_path / "old")) == 1
+def test_a_score_that_is_new_or_gone_did_not_move(tmp_path):
+    for folder, rows in {"old": [result(1.0), result(2.0, "gone")], "new": [result(1.0), result(3.0, "new")]}.items():
+        results.save(rows, tmp_path / folder / "measurements.csv")
+    assert record.changed_scores(tmp_path / "new", tmp_path / "old") == []
 
 
 def test_an_unfinished_run_or_unknown_scale_is_refused(project, tmp_path):

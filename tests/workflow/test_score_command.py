@@ -24,14 +24,15 @@ def test_the_command_leaves_predictions_results_and_what_it_took(tmp_path):
         assert len(scoring.load_predictions(tmp_path, name, "nevir_mini")) == 100
     table = results.load(tmp_path)
     assert set(table.scale) == {"toy"} and set(table.system) == {"TF-IDF", "Random"}
-    assert set(table[table.benchmark == "NevIR"].paper) == {"weller"}
+    assert set(table[table.system == "TF-IDF"].benchmark) == {"SemAntoNeg (mini)", "NevIR (mini)", "ExcluIR (mini)"}
+    assert (table.fingerprint.str.len() == 64).all() and set(table.trained_on) == {""}
     about = json.loads((tmp_path / "results" / "07_TF-IDF.csv.json").read_text())
     assert (about["system"], about["pairs"] > 400, about["seconds"] > 0) == ("TF-IDF", True, True)
 
 
 def test_an_encoder_is_scored_by_the_same_command_and_only_on_what_is_asked(tmp_path, tiny_encoder_folder):
     command(tiny_encoder_folder, "--benchmarks", "stsb", "excluir", "--run-dir", tmp_path)
-    assert set(results.load(tmp_path).benchmark) == {"STSB", "ExcluIR"}
+    assert set(results.load(tmp_path).benchmark) == {"STSB (mini)", "ExcluIR (mini)"}
     with pytest.raises(scoring.ScoreError, match=r"TF-IDF .* can't do stsb_mini"):
         command("TF-IDF", "--benchmarks", "stsb", "--run-dir", tmp_path)
 

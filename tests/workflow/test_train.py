@@ -182,14 +182,14 @@ def test_the_families_are_the_papers():
 
 
 @pytest.mark.parametrize("name", list(FAMILIES))
-def test_a_family_leaves_predictions_and_a_partial_result(name, family, tmp_path):
+def test_a_family_leaves_predictions_and_a_measurement_that_names_its_training(name, family, tmp_path):
     family(name, 3)
     kept = scoring.load_predictions(tmp_path, f"family-{name}-s3", MINI)
     (row,) = results.load(tmp_path).to_dict("records")
-    assert row["ours"] == pytest.approx(100 * kept.correct.mean(), abs=1e-3)
-    assert (row["exhibit"], row["system"]) == ("Figure 1", FAMILIES[name])
-    assert (row["status"], row["scale"]) == ("partial", "toy")
-    assert "(8 pairs), seed 3" in row["model"]
+    assert row["value"] == pytest.approx(100 * kept.correct.mean(), abs=1e-3)
+    assert (row["system"], row["benchmark"]) == (f"family-{name}-s3", "SemAntoNeg (mini)")
+    assert (row["metric"], row["scale"], row["n"]) == ("accuracy", "toy", len(kept))
+    assert "(8 pairs), seed 3" in row["trained_on"] and row["fingerprint"]
     about = json.loads((tmp_path / "results" / f"07_family-{name}-s3.csv.json").read_text())
     assert (about["family"], about["seed"], about["pairs_used"]) == (FAMILIES[name], 3, 8)
     recorded = (tmp_path / "results" / f"07_family-{name}-s3.csv").read_bytes()

@@ -38,13 +38,18 @@ def clean(html: str) -> Markup:
     for element in soup(True):
         element.attrs = {name: value for name, value in element.attrs.items() if name in READ}
         if re.fullmatch("h[1-6]", element.name):
-            element["id"] = re.sub(r"\W+", "-", element.get_text()).strip("-").lower()
+            element["id"] = anchor(element.get_text())
     for table in soup("table"):
         _prepare(table)
         caption = table.caption.get_text() if table.caption else "table"
         box = {"class": "table", "role": "region", "tabindex": "0", "aria-label": caption}
         table.wrap(soup.new_tag("div", attrs=box))
     return Markup(bleach.clean(str(soup), tags=ELEMENTS, attributes=ATTRIBUTES, strip=True))
+
+
+def anchor(heading: str) -> str:
+    """The id of a heading."""
+    return re.sub(r"\W+", "-", heading).strip("-").lower()
 
 
 def _prepare(table: Tag) -> None:

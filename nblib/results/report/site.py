@@ -27,7 +27,12 @@ NO_TURN = re.compile(r' transform="rotate\(-?0 [^"]*\)"')
 SHAPE, DIGITS = re.compile(r"<(?:path|use)\b[^>]*>"), re.compile(r"(?<=\.\d\d)\d+")
 TIDY = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
 PAGES = Environment(loader=PackageLoader("nblib.results.report"), **TIDY)
-PAGES.filters |= {"markdown": markup.markdown, "inline": markup.inline, "breakable": markup.breakable}
+PAGES.filters |= {
+    "capitalize_first": lambda text: text[:1].upper() + text[1:],
+    "markdown": markup.markdown,
+    "inline": markup.inline,
+    "breakable": markup.breakable,
+}
 
 
 def build(scale: str, *, provisional: bool = False) -> Path:
@@ -95,7 +100,7 @@ def index(board: pd.DataFrame, claims: pd.DataFrame, measured: int, notebooks: l
     return {
         "papers": published.PAPERS,
         "measured": measured,
-        "claims": claims.to_dict("records"),
+        "claims": [{**row, "link": _exhibit_link(row, coverage, last)} for row in claims.to_dict("records")],
         "findings": content.findings(last) if last else "",
         "board": ranked(board).to_dict("records"),
         "coverage": coverage.to_dict("records"),
@@ -104,6 +109,13 @@ def index(board: pd.DataFrame, claims: pd.DataFrame, measured: int, notebooks: l
         "executed_numbers": {notebook.number for notebook in notebooks},
         "commits": sorted({str(notebook.provenance["commit"]) for notebook in notebooks if notebook.provenance}),
     }
+
+
+def _exhibit_link(claim: dict[str, str], coverage: pd.DataFrame, last: Executed | None) -> str:
+    """Where notebook 13's page has the exhibit of a claim; "" without that page."""
+    titles = coverage.set_index(["paper", "exhibit"]).title
+    heading = f"{claim['paper'].capitalize()}, {claim['exhibit']}: {titles[claim['paper'], claim['exhibit']]}"
+    return f"{last.page}#{markup.anchor(heading)}" if last else ""
 
 
 def ranked(board: pd.DataFrame) -> pd.DataFrame:
