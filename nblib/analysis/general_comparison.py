@@ -150,14 +150,14 @@ def sts_average(run_dir: str | Path, system: str) -> float:
 
 
 def nevir_and_sts(run_dir: str | Path, names: Sequence[str]) -> pd.DataFrame:
-    """NevIR against the STS average: published bi-encoders that have both on the same tasks, Truong's systems, and ours.
+    """NevIR against the STS average: published bi-encoders that have both on the same tasks, and ours.
 
     Args:
         names: systems of ours; those without predictions on NevIR, or not measured on all STS tasks, are left out.
 
     Returns:
         system, nevir, sts, source (a publication, or "ours"), best (whether no other system is at least as good at both and
-        better at one; Truong's, whose STS average is over ten tasks, take no part: NaN).
+        better at one).
     """
     rows = []
     for item in published_mteb.nevir().itertuples():
@@ -171,27 +171,24 @@ def nevir_and_sts(run_dir: str | Path, names: Sequence[str]) -> pd.DataFrame:
             found = systems.accuracies({name: pd.read_parquet(file)})
             rows.append((name, found.value.item(), sts, "ours"))
     same = pd.DataFrame(rows, columns=["system", "nevir", "sts", "source"])
-    same["best"] = pareto(same.nevir, same.sts)
-    printed = published.load("truong").query("exhibit == 'Table 1'")
-    nevir = printed[printed.benchmark == "NevIR"].set_index("system").value
-    sts = printed[printed.benchmark == "MTEB-STS"].set_index("system").value
-    theirs = pd.DataFrame({"nevir": nevir, "sts": sts}).dropna().rename_axis("system").reset_index()
-    theirs = theirs.assign(source="Truong et al., Table 1 (STS over ten tasks)")
-    return pd.concat([same.astype({"best": object}), theirs], ignore_index=True)
+    return same.assign(best=pareto(same.nevir, same.sts))
 
 
-def nevir_ranks(measured: pd.DataFrame) -> pd.DataFrame:
-    """Where systems of ours stand on NevIR within one collection: Weller's Table 2 and the scores looked up since.
+def nevir_ranks(measured: pd.DataFrame, run_dir: str | Path) -> pd.DataFrame:
+    """Where systems of ours stand on NevIR within one collection: Weller's Table 2 and the scores looked up since. Systems that
+    were trained on NevIR's pairs have no rank among those that were not.
 
     Args:
         measured: system and value (percent) on all of NevIR's test pairs, from `systems.accuracies`.
 
     Returns:
-        system, value, source, rank (1 is the best) among `of` systems: each of ours with the published ones alone.
+        system, value, source, trained_on, rank (1 is the best) among `of` systems: each of ours with the published ones alone.
     """
     others = published_mteb.nevir().value
     ours = measured[["system", "value"]].assign(source="ours")
-    ours["rank"] = [1 + int((others > value).sum()) for value in ours.value]
+    ours["trained_on"] = [scoring.trained_on(run_dir, system) for system in ours.system]
+    ranks = [1 + int((others > value).sum()) for value in ours.value]
+    ours["rank"] = pd.Series(ranks, dtype=float).where(~ours.trained_on.str.contains("NevIR"))
     return ours.assign(of=len(others) + 1).sort_values("rank", ignore_index=True)
 
 

@@ -3,6 +3,7 @@
 The input is the per-item predictions and sidecars of notebooks 04 and 07; no model is run.
 """
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,26 +79,22 @@ def over_seeds(collected: pd.DataFrame) -> pd.DataFrame:
 
 
 def change_over_seeds(
-    sweep_dir: str | Path, before: Sequence[str], after: Sequence[str], task: str
+    before: Sequence[pd.DataFrame], after: Sequence[pd.DataFrame], metric: str = "spearman"
 ) -> dict[str, float]:
     """The change of a score between two trainings, each averaged over its seeds, by paired bootstrap over clusters of items.
 
     Args:
-        before, after: the encoders of each training, one a seed.
-        task: correlations are by the metric that stands beside the printed numbers.
+        before, after: per-item predictions on one task, a table a seed.
+        metric: which correlation, where the predictions are similarities.
 
     Returns:
         before, after, difference, low, high (percentage points), n.
-
-    Raises:
-        ScoreError: an encoder was not scored on the task.
     """
-    tables = [scoring.load_predictions(sweep_dir, name, task).set_index("id") for name in (*before, *after)]
+    tables = [table.set_index("id") for table in (*before, *after)]
     items, split = tables[0], len(before)
     kind = "similarity" if "similarity" in items else "correct"
     columns = [table[kind].reindex(items.index).astype(float).to_numpy() for table in tables]
     truth = items.score.to_numpy(dtype=float) if kind == "similarity" else np.zeros(len(items))
-    metric = catalogue.get(task).headline()
 
     def one(column: np.ndarray, score: np.ndarray) -> float:
         return scoring.correlation(metric, column, score) if kind == "similarity" else float(column.mean())
@@ -156,16 +153,18 @@ def interpolation_path(plane: pd.DataFrame, base: str) -> pd.DataFrame:
 
 
 def result_rows(averaged: pd.DataFrame, base: str, data: str, scale: str) -> list[dict]:
-    """The trainings over their seeds as measurements: benchmarks, negation average, STSB. Over several seeds the interval is from
-    the lowest to the highest."""
+    """The trainings over their seeds as measurements: benchmarks, negation average, STSB. A mean over several seeds has no
+    interval: `data` has the lowest and the highest."""
     rows = []
     for item in averaged[averaged.variant != base].itertuples():
-        of_seeds = "one seed" if item.seeds == 1 else f"mean and range of {item.seeds} seeds"
+        several = item.seeds > 1
+        of_seeds = f"mean of {item.seeds} seeds ({item.low:.1f} to {item.high:.1f})" if several else "one seed"
+        interval = (math.nan, math.nan) if several else (item.low, item.high)
         mini = " (mini)" if data == "mini" else ""
         rows.append(
             results.row(
                 f"{base} + {item.variant}", f"{item.benchmark}{mini}", item.metric, item.value, n=item.n, scale=scale,
-                data=f"{data} test, {of_seeds}", interval=(item.low, item.high), trained_on=f"authored triples: {item.variant}",
+                data=f"{data} test, {of_seeds}", interval=interval, trained_on=f"authored triples: {item.variant}",
             )
         )  # fmt: skip
     return rows
@@ -180,19 +179,13 @@ def findings(averaged: pd.DataFrame, base: str) -> list[str]:
         return "; ".join(f"{name} {table['negation average'][name]:.1f} / {table.STSB[name]:.1f}" for name in names)
 
     extremes = [base, others["negation average"].idxmax(), others.STSB.idxmax()]
-    best_ones = "the base, the training best on negation and the one best on STSB"
-    sentences = [f"Negation average / STSB of {best_ones}: {listed(extremes)}."]
+    ends = "the base, the training highest on negation and the one highest on STSB"
+    sizes = averaged.drop_duplicates("benchmark").set_index("benchmark").n
+    counts = ", ".join(f"{name} n = {sizes[name]:,.0f}" for name in [*in_average(), "STSB"] if name in sizes)
+    sentences = [f"Negation average / STSB (mean over seeds; {counts}) of {ends}: {listed(extremes)}."]
     parts = [name for name in ("both", "only-negation", "only-hedging") if name in others.index]
     if len(parts) > 1:
-        averages = averaged[averaged.benchmark.eq("negation average") & averaged.variant.isin(parts)]
-        best, second = averages.sort_values("value", ascending=False).head(2).itertuples()
-        if best.seeds == 1:
-            order = "one seed can't tell which is best"
-        elif best.low <= second.high:
-            order = f"{best.variant} and {second.variant} do not differ clearly (their seeds' ranges overlap)"
-        else:
-            order = f"{best.variant} does best"
-        sentences.append(f"Parts of the data: {listed(parts)}; {order}. In the paper's text both together do best.")
+        sentences.append(f"Parts of the data: {listed(parts)}. Paired intervals stand with the claims (notebook 13).")
     kinds = [name for name in AT_EQUAL_SIZE if name in others.index]
     if len(kinds) > 1:
         sentences.append(f"One type of negation or four, at equal size (only hedging: verbal type): {listed(kinds)}.")

@@ -4,6 +4,7 @@ Below `<run_dir>/scores/<system>/` it leaves what `scoring` leaves, a file of pr
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +21,13 @@ from nblib.benchmarks.mteb_encoder import MtebEncoder
 from nblib.benchmarks.mteb_tasks import LocalRows
 from nblib.models import embeddings
 from nblib.models.encoders import Encoder
+from nblib.models.registry import Role
 from nblib.models.systems import BiEncoder, System
 
 FILE = "general.csv"
 COLUMNS = ["task", "category", "metric", "value", "ci_low", "ci_high", "n", "seconds", "caveat"]
 BY_TASK, BY_CATEGORY = "mean of tasks", "mean of categories"
-PROBE = 32  # texts that the throughput is measured on
+PROBES = 3  # lengths of text at which the speed is measured
 
 
 @dataclass(frozen=True)
@@ -35,33 +37,22 @@ class Plan:
     Attributes:
         table: task, category, texts (distinct), new (those that no earlier run has encoded), tokens (of the new ones, after
             truncation; NaN where the model has no tokenizer to ask).
-        texts_per_second, tokens_per_second: measured on a sample of the new texts; None where there are none, or no tokenizer.
+        seconds: how long encoding should take, by what a few texts take now.
     """
 
     table: pd.DataFrame
-    texts_per_second: float | None
-    tokens_per_second: float | None
-
-    @property
-    def minutes(self) -> float:
-        """How long encoding should take."""
-        if not self.table.new.sum():
-            return 0.0
-        if self.tokens_per_second:
-            return float(self.table.tokens.sum() / self.tokens_per_second / 60)
-        return float(self.table.new.sum() / self.texts_per_second / 60)
+    seconds: float
 
     @property
     def sentence(self) -> str:
         """The plan in words."""
-        texts, new = (int(self.table[column].sum()) for column in ("texts", "new"))
+        texts, new, tokens = (self.table[column].sum(skipna=False) for column in ("texts", "new", "tokens"))
         if not new:
             return f"{len(self.table)} tasks, {texts:,} texts: all encoded before, so minutes at most."
-        known = self.tokens_per_second
-        pace = f"{known:,.0f} tokens" if known else f"{self.texts_per_second:.0f} texts"
+        pace = f"{new / self.seconds:,.0f} texts" if np.isnan(tokens) else f"{tokens / self.seconds:,.0f} tokens"
         return (
-            f"{len(self.table)} tasks, {new:,} of {texts:,} texts to encode: about {self.minutes:.0f} minutes at {pace} a second "
-            "(measured now), and a minute or two to score."
+            f"{len(self.table)} tasks, {new:,} of {texts:,} texts to encode: about {self.seconds / 60:.0f} minutes at {pace} a "
+            "second (measured now), and a few minutes to score."
         )
 
 
@@ -72,24 +63,43 @@ def plan(system: System, choice: Choice, run_dir: str | Path) -> Plan:
         GeneralError: no such choice, or a system without embeddings.
         CorpusError: data that are not there.
     """
-    encoder, rows, new_texts = _encoder(system), [], {}
+    encoder, rows, planned, by_role = _encoder(system), [], set(), defaultdict(list)
     for name in mteb_catalogue.names(choice):
         task, tokens, texts, new = mteb_tasks.get(name), 0.0, 0, 0
         if _finished(system, task, run_dir) is None:
             for role, found in task.texts().items():
                 prefix = (encoder.query_tower is not None and role == "query", encoder.spec.prompt(role))
                 missing = [text for text in embeddings.not_encoded(encoder, found, role=role) if text.strip()]
-                missing = [text for text in missing if (prefix, text) not in new_texts]
-                new_texts.update({(prefix, text): None for text in missing})
-                texts, new = texts + len(set(found)), new + len(missing)
+                missing = [text for text in missing if (prefix, text) not in planned]
+                planned.update((prefix, text) for text in missing)
                 counts = efficiency.token_counts(encoder, missing, role)
-                tokens += np.minimum(counts, encoder.model.max_seq_length or np.inf).sum()
+                amounts = np.minimum(counts, encoder.model.max_seq_length or np.inf)
+                texts, new, tokens = texts + len(set(found)), new + len(missing), tokens + amounts.sum()
+                by_role[role] += zip(missing, amounts, strict=True)
         rows.append((name, TASKS[name].category, texts, new, tokens))
-    table = pd.DataFrame(rows, columns=["task", "category", "texts", "new", "tokens"])
-    if not new_texts:
-        return Plan(table, None, None)
-    speed = efficiency.throughput(encoder, [text for _, text in new_texts], sample=PROBE)
-    return Plan(table, speed["texts_per_second"], speed["tokens_per_second"])
+    seconds = sum(_expected_seconds(encoder, role, pairs) for role, pairs in by_role.items() if pairs)
+    return Plan(pd.DataFrame(rows, columns=["task", "category", "texts", "new", "tokens"]), seconds)
+
+
+def _expected_seconds(encoder: Encoder, role: Role, texts: Sequence[tuple[str, float]]) -> float:
+    """How long encoding should take: short, middling and long texts, a third of all tokens each, at the speed of a few of each.
+
+    Args:
+        texts: each with its tokens (or NaN, then characters stand for them).
+    """
+    amounts = pd.Series(
+        [len(text) if np.isnan(tokens) else tokens for text, tokens in texts], dtype=float
+    ).sort_values()
+    done, total, seconds = amounts.cumsum().to_numpy(), amounts.sum(), 0.0
+    embeddings.seconds_to_encode(encoder, [texts[amounts.index[0]][0]], role=role)  # the first call is slower
+    for third in range(PROBES):
+        middle = int(np.searchsorted(done, total * (third + 0.5) / PROBES))
+        size = max(2, min(64, embeddings.CPU_BATCH // max(1, len(texts[amounts.index[middle]][0]))))
+        start = max(0, min(middle - size // 2, len(amounts) - size))
+        near = amounts.iloc[start : start + size]
+        took = embeddings.seconds_to_encode(encoder, [texts[place][0] for place in near.index], role=role)
+        seconds += took * total / PROBES / near.sum()
+    return seconds
 
 
 def score(system: System, choice: Choice, run_dir: str | Path, *, batch_size: int = 64) -> pd.DataFrame:

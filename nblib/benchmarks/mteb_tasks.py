@@ -81,6 +81,23 @@ class LocalSTS(LocalRows, AbsTaskSTS):
         self.keep(hf_split, self.items.assign(similarity=np.asarray(predictions["cosine_scores"])), folder)
 
 
+class _ListedLabels:
+    """A train split whose labels are a list: mteb looks each up in the table, ten times all of them, which takes minutes."""
+
+    def __init__(self, dataset: Dataset, column: str) -> None:
+        self.dataset = dataset
+        self.labels = {column: dataset.select_columns([column])[:][column]}
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, column: str) -> list:
+        return self.labels[column]
+
+    def select(self, rows: list[int]) -> Dataset:
+        return self.dataset.select(rows)
+
+
 class LocalClassification(LocalRows, AbsTaskClassification):
     """Ten logistic regressions on a few texts a label. Predictions: id, cluster, correct (the share of the ten right).
 
@@ -96,6 +113,9 @@ class LocalClassification(LocalRows, AbsTaskClassification):
             "id": test.idx.astype(str), "cluster": pd.factorize(test.text)[0], "label": test.label,
         })  # fmt: skip
         return {split: _dataset(table[["text", "label"]]) for split, table in tables.items()}
+
+    def _undersample_data(self, dataset: Dataset, *args: Any, **options: Any) -> tuple:
+        return super()._undersample_data(_ListedLabels(dataset, self.label_column_name), *args, **options)
 
     def texts(self) -> dict[Role, list[str]]:
         train = _split(self, self.train_split)

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
@@ -77,6 +78,21 @@ def not_encoded(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetr
     with _Store(encoder, role) as store:
         known = store.known(distinct)
     return [text for text in distinct if text not in known]
+
+
+def seconds_to_encode(encoder: Encoder, texts: list[str], *, role: Role = "symmetric", batch_size: int = 64) -> float:
+    """How long encoding these texts takes now, past the store, in the batches that `encode` makes.
+
+    Raises:
+        EmbeddingError: see `encode`.
+    """
+    if role == "query" and encoder.query_tower is not None:
+        return seconds_to_encode(encoder.query_tower, texts, role=role, batch_size=batch_size)
+    if encoder.base is not None:
+        return seconds_to_encode(encoder.base, texts, role=role, batch_size=batch_size)
+    started = time.perf_counter()
+    _run(encoder, texts, role, batch_size)
+    return time.perf_counter() - started
 
 
 def _run(encoder: Encoder, texts: list[str], role: Role, batch_size: int) -> np.ndarray:

@@ -39,7 +39,7 @@ def expected() -> pd.DataFrame:
         table = published.load(paper)
         in_list = table.exhibit.isin(listed.exhibit[listed.paper == paper])
         derived = (table.metric == "confidence_interval") | table.metric.str.endswith("_delta")
-        rows = table[in_list & table.unit.isin(UNITS) & table.value.notna() & ~derived]
+        rows = table[in_list & table.unit.isin(UNITS) & table.value.notna() & ~derived & (table.system != "chance")]
         tables.append(rows[[*CELL, "printed"]].assign(published=rows.value))
     table = pd.concat(tables).drop_duplicates(CELL)
     numbered = set(zip(table.paper, table.exhibit, strict=True))

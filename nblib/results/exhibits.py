@@ -61,7 +61,7 @@ def summary(rows: pd.DataFrame) -> str:
     if len(full) > len(numbers):
         parts.append("Ours is drawn from the same data.")
     for measured, words in [
-        ("sample", "on other items, or fewer"),
+        ("sample", "on a sample (other or fewer items, or systems)"),
         ("other protocol", "by another protocol"),
         ("stand-in", "by a stand-in, with which no printed number compares"),
     ]:

@@ -82,10 +82,10 @@ OUTPUTS = {
     ),
     "08_hedge_trainings": Declared("size parts diversity frontier record", "trainings changes singles"),
     "09_nevir_architectures": Declared(
-        "words architectures sts preference epochs",
+        "words architectures preference epochs",
         "nevir tests",
         only_with={"fig_epochs": "every_epoch"},
-        sometimes="fig_maxsim",
+        sometimes="fig_maxsim fig_sts",
     ),
     "10_semantoneg_families": Declared(
         "families claim", "construction antonyms", only_with={"fig_claim": "families_trained"}

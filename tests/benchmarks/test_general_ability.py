@@ -30,12 +30,27 @@ def test_a_plan_counts_what_is_not_encoded_yet_and_a_run_leaves_nothing(system, 
     planned = general_ability.plan(system, "all", tmp_path)
     assert planned.table.task.tolist() == list(THREE)
     assert planned.table.new.sum() == len({*mteb_rows.WORDS, "boat is not blue", "day is the night", "night"})
-    assert planned.minutes > 0 and "texts to encode: about" in planned.sentence
+    assert planned.seconds > 0 and "texts to encode: about" in planned.sentence
     general_ability.score(system, "short", tmp_path)
     rest = general_ability.plan(system, "all", tmp_path)
     assert rest.table.set_index("task").new.to_dict() == {"STS12": 0, "EmotionClassification": 0, "SciFact": 3}
     general_ability.score(system, "all", tmp_path)
     assert general_ability.plan(system, "all", tmp_path).sentence.startswith("3 tasks, 0 texts: all encoded before")
+
+
+def test_the_expected_time_is_of_the_lengths_that_there_are(system, monkeypatch):
+    """Half a second a token of short texts and one of long ones: thirds of all tokens, each at its own speed."""
+    texts = [("a" * 10, 10.0)] * 600 + [("b" * 1000, 1000.0)] * 12
+    asked = []
+
+    def seconds(encoder, given, **_):
+        asked.append(given)
+        return sum(len(text) * (0.5 if text[0] == "a" else 1.0) for text in given)
+
+    monkeypatch.setattr(embeddings, "seconds_to_encode", seconds)
+    expected = general_ability._expected_seconds(system.encoder, "symmetric", texts)
+    assert expected == pytest.approx(18_000 * (0.5 + 1 + 1) / 3)
+    assert [len(given) for given in asked] == [1, 64, 4, 4]
 
 
 def test_scores_are_tidy_and_kept(system, tmp_path):
