@@ -188,7 +188,7 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
 
 
 def _seeds(check: Mapping, evidence: Evidence) -> Outcome | None:
-    """As `_change`, of two trainings of the sweep over their seeds. `before` and `after` name variants, or a system of the run."""
+    """As `_change`, of trainings of the sweep over their seeds. `before` and `after` name variants, or a system of the run."""
     task, sides = check["task"], []
     for name in (check["before"], check["after"]):
         sweep = evidence.run_dir / "sweep"

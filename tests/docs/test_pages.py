@@ -108,7 +108,7 @@ def test_the_glossary_has_the_words_of_the_code_and_lists_none_twice():
     terms = [term for term in rows if term not in ("term", "---")]
     assert len(terms) == len(set(terms)) > 60
     text = text_of("docs/glossary.md")
-    words = ["hard negative", "cluster bootstrap", "position bias", "pairwise accuracy", "mini set", *schema.STATUSES]
+    words = ["hard negative", "cluster bootstrap", "position bias", "pairwise accuracy", "mini set", *measurements.STATUSES]
     assert [word for word in [*words, *WEIGHTINGS, "symmetric-supcon"] if word not in text] == []
     assert "symmetric-supcon" in LOSSES
 

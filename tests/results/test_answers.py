@@ -78,7 +78,7 @@ def test_a_cell_is_answered_by_its_exhibits_entry_or_by_none():
 def test_truongs_cannot_is_answered_by_pearsons_r_and_says_why():
     for exhibit in ("Table 1", "Table 2", "Table 3"):
         answer = answers.of("truong", exhibit, "Cannot", "spearman")
-        assert answer.measured == "pearson" and "fits Pearson" in answer.note
+        assert answer.measured == "pearson" and "fits Pearson" in answer.protocol
 
 
 def test_excluirs_protocol_is_called_unstated():

@@ -67,7 +67,7 @@ def build(scale: str, *, provisional: bool = False) -> Path:
             for name, table in {"scoreboard": board.round(DECIMALS), "measurements": measured}.items():
                 table.to_csv(draft / f"{name}.csv", index=False, lineterminator="\n")
             coming = to_come(scale, notebooks)
-            about = index(board, claims, len(measured), notebooks)
+            about = index(board, claims, notebooks)
             _write(draft / "index.html", "index.html.j2", scale=scale, coming=coming, **about)
             if provisional:
                 os.utime(draft / "index.html", (0, 0))
@@ -87,19 +87,20 @@ def to_come(scale: str, notebooks: list[Executed]) -> list[Executed]:
     return [executed.read(file, paths.NOTEBOOKS.parent) for file in files]
 
 
-def index(board: pd.DataFrame, claims: pd.DataFrame, measured: int, notebooks: list[Executed]) -> dict[str, object]:
+def index(board: pd.DataFrame, claims: pd.DataFrame, notebooks: list[Executed]) -> dict[str, object]:
     """The content of the index: the claims, the scoreboard, coverage, and the notebooks in their order.
 
     Args:
         claims: notebook 13's table of claims; empty where it wasn't executed.
-        measured: how many measurements the run has.
     """
-    coverage = results.coverage(board)
+    coverage, numbers = results.coverage(board), board.published.notna()
     groups = [(source, list(group)) for source, group in groupby(notebooks, key=lambda notebook: notebook.source)]
     last = next((notebook for notebook in notebooks if notebook.number == "13"), None)
     return {
         "papers": published.PAPERS,
-        "measured": measured,
+        "printed": int(numbers.sum()),
+        "in_full": int((numbers & board.measured.eq("full")).sum()),
+        "agree": int(results.reproduced(board).sum()),
         "claims": [{**row, "link": _exhibit_link(row, coverage, last)} for row in claims.to_dict("records")],
         "findings": content.findings(last) if last else "",
         "board": ranked(board).to_dict("records"),
