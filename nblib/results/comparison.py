@@ -133,7 +133,7 @@ def _judged(cell: tuple, answer: Answer, item: pd.Series, stands_in: bool) -> di
     if comparable and not answer.compared and agrees != ROUNDING:
         agrees = "differs"
     difference = item.value - cell.published if comparable and answer.compared else math.nan
-    notes = [answer.stand_in, answer.protocol, answer.note, "a miniature, which no printed number compares with" * mini]
+    notes = [answer.stand_in, answer.protocol, answer.note, "a mini set, which no printed number compares with" * mini]
     return {
         "value": item.value, "ci_low": item.ci_low, "ci_high": item.ci_high, "difference": difference, "measured": measured,
         "agrees": agrees, "measured_system": item.system, "measured_metric": item.metric, "trained_on": item.trained_on,
@@ -155,7 +155,7 @@ def _shown(cell: tuple, by_name: dict[str, pd.DataFrame], run_dir: str | Path) -
         return {}
     sidecars = [provenance.read_sidecar(file) for file in sorted((run / "results").glob(f"{picture.notebook}_*.csv"))]
     mini = any(about.get("data") == "mini" for about in sidecars)
-    note = "; ".join(filter(None, [picture.note, "drawn from a miniature" * mini]))
+    note = "; ".join(filter(None, [picture.note, "drawn from a mini set" * mini]))
     return {
         "measured": "stand-in" if mini else picture.measured, "agrees": NOTHING, "n": len(pd.read_csv(files[0])),
         "data": f"{files[0].parent.name}/{files[0].stem}", "note": note,

@@ -159,8 +159,14 @@ BELOW = {"kind": "bound", "system": "a", "benchmark": "NevIR", "metric": "right_
 def test_a_bound_holds_where_the_whole_interval_lies_on_its_side(check, expect, interval, verdict):
     row = check({**BELOW, "expect": expect}, score("a", 8.1, *interval))
     assert row.verdict == verdict
-    assert "a 8.1" in row.measured and "n = 1,383" in row.measured and f"{expect} 25" in row.measured
-    assert (f"not {expect} 25" in row.measured) == (verdict == NOT_SUPPORTED)
+    assert "a 8.1" in row.measured and "n = 1,383" in row.measured
+    said = "below" if interval[1] < 25 else "above" if interval[0] > 25 else "not told apart from"
+    assert f", {said} 25" in row.measured
+
+
+@pytest.mark.parametrize(("interval", "verdict"), [((20.0, 30.0), SUPPORTED), ((26.0, 30.0), NOT_SUPPORTED)])
+def test_a_score_is_not_above_a_bound_that_its_interval_reaches(check, interval, verdict):
+    assert check({**BELOW, "expect": "not above"}, score("a", 28.0, *interval)).verdict == verdict
 
 
 def test_a_score_without_an_interval_settles_nothing(check):
@@ -234,12 +240,28 @@ def test_two_printed_numbers_of_the_paper_are_compared(check):
         "kind": "printed",
         "paper": "weller",
         "exhibit": "Table 2",
-        "metric": "pairwise_accuracy",
-        "benchmark": "NevIR",
+        "benchmarks": ["NevIR"],
     }
-    row = check({**how, "first": "TF-IDF", "second": "all-mpnet-base-v2"})
-    assert row.verdict == SUPPORTED and "TF-IDF 2, all-mpnet-base-v2 8.1" in row.measured
-    assert check({**how, "first": "all-mpnet-base-v2", "second": "TF-IDF"}).verdict == NOT_SUPPORTED
+    row = check({**how, "first": "ColBERTv1", "second": "ColBERTv2"})
+    assert row.verdict in (SUPPORTED, NOT_SUPPORTED) and "mean over NevIR: ColBERTv1" in row.measured
+    how = {**how, "paper": "truong", "benchmarks": ["NevIR", "ExcluIR", "Cannot"]}
+    row = check({**how, "first": "Only negation", "second": "HedgeMPNet"})
+    assert row.verdict == SUPPORTED and "Only negation 55.57, HedgeMPNet 56.44" in row.measured
+    assert check({**how, "first": "HedgeMPNet", "second": "Only negation"}).verdict == NOT_SUPPORTED
+
+
+@pytest.mark.parametrize(("within", "verdict"), [(2, SUPPORTED), (1, NOT_SUPPORTED)])
+def test_a_score_lies_near_a_printed_number(check, within, verdict):
+    how = {
+        "kind": "near",
+        "system": "a",
+        "benchmark": "NevIR",
+        "metric": "right_rank",
+        "data": "nevir test",
+        "words": "By our rule",
+    }
+    row = check({**how, "printed": 10.0, "within": within}, score("a", 8.1, 6.0, 10.0))
+    assert row.verdict == verdict and "By our rule: 8.10 (n = 1,383; printed: 10)" in row.measured
 
 
 @pytest.mark.parametrize(("right", "holding"), [(90, "higher"), (10, "lower"), (50, "same")])

@@ -132,8 +132,8 @@ def test_truongs_cannot_stands_beside_pearsons_r(tmp_path):
     rows = [(ENCODER, "CANNOT-WMT", name, value, where) for name, value in [("spearman", 32.42), ("pearson", 34.907)]]
     row = cell(board_of(tmp_path, *rows), "truong", "Table 1", "MPNet", "Cannot")
     assert (row.metric, row.measured_metric, row.value) == ("spearman", "pearson", 34.907)
-    assert (row.measured, row.agrees) == ("full", ROUNDING)
-    assert "fits Pearson's r" in row.note
+    assert (row.measured, row.agrees) == ("other protocol", ROUNDING)
+    assert "fits Pearson" in row.note
 
 
 def test_a_stand_in_is_named_with_its_training_and_never_compared(tmp_path):
@@ -165,7 +165,7 @@ def test_a_miniature_is_a_stand_in_for_the_official_items(tmp_path, system):
     board = board_of(tmp_path, nevir(8.1, system, "NevIR (mini)", data="nevir_mini", n=40))
     row = cell(board, "weller", "Table 2", system)
     assert (row.measured, row.agrees, row.n) == ("stand-in", "", 40)
-    assert math.isnan(row.difference) and "a miniature" in row.note
+    assert math.isnan(row.difference) and "a mini set" in row.note
     both = board_of(tmp_path, nevir(50.0, system, "NevIR (mini)", data="nevir_mini", n=40), nevir(8.1, system))
     assert cell(both, "weller", "Table 2", system).measured == "full", "the official items go first"
 
@@ -242,7 +242,7 @@ def test_an_exhibit_without_numbers_is_measured_where_its_figure_is_drawn(tmp_pa
     board = board_of(tmp_path)
     row = cell(board, "weller", "Figure 3", "the exhibit")
     assert (row.measured, row.agrees, row.n, row.data) == (how, NOTHING, 3, "09_nevir_architectures/fig_words")
-    assert ("drawn from a miniature" in row.note) == (data == "mini")
+    assert ("drawn from a mini set" in row.note) == (data == "mini")
     assert board[board.exhibit.ne("Figure 3")].measured.eq("not run").all()
     assert not results.reproduced(board).any(), "nothing printed can't be reproduced"
 

@@ -46,7 +46,7 @@ def test_what_was_measured_in_full_is_compared():
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"measured": "sample"}, "1 number is measured on other items, or fewer: -0.05."),
+        ({"measured": "sample"}, "1 number is measured on a sample (other or fewer items, or systems): -0.05."),
         ({"measured": "other protocol"}, "1 number is measured by another protocol: -0.05."),
         (
             {"measured": "stand-in", "difference": math.nan, "agrees": ""},
@@ -61,7 +61,7 @@ def test_what_was_not_measured_in_full_says_how(row, said):
 
 def test_several_differences_are_a_span():
     assert summary({"measured": "sample"}, {"measured": "sample", "difference": 3.0}) == (
-        "2 numbers are measured on other items, or fewer: -0.05 to +3.00."
+        "2 numbers are measured on a sample (other or fewer items, or systems): -0.05 to +3.00."
     )
 
 

@@ -210,7 +210,7 @@ def test_a_claim_has_its_verdict_and_what_would_refute_it(index):
     claims = page[page.index('id="claims"') : page.index('id="scoreboard"')]
     assert claims.count("<tr>") == 1 + 2
     assert claims.count('<td class="verdict not-supported">not supported</td>') == 1
-    assert "It holds. &lt;script&gt;canary()" in claims and "Would refute it:" in claims and "It would take:" in claims
+    assert "It holds. &lt;script&gt;canary()" in claims and "Would refute it." in claims and "It would take:" in claims
 
 
 def test_a_run_without_notebook_13_has_no_claims_and_no_link_to_them(run):
