@@ -22,6 +22,7 @@ class Outputs:
 
     def __init__(self, notebook: str, run_dir: str | Path, variant: str = "") -> None:
         number, _, rest = notebook.partition("_")
+        self.notebook = notebook
         self.run_dir = paths.resolve(run_dir)
         self.folder = self.run_dir / "figures" / notebook
         self.ending = f"_{variant}" if variant else ""
@@ -42,5 +43,5 @@ class Outputs:
             ResultsError: a row breaks the schema, or stands twice.
         """
         recorded = measurements.save(list(rows), self.results)
-        provenance.write_sidecar(self.results, **about)
+        provenance.write_sidecar(self.results, **{"notebook": self.notebook, **about})
         return recorded

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nblib import paths
+from nblib import paths, provenance
 
 NOTHING = ("", "none", 0, None, [], {})  # values of a parameter that isn't given
 
@@ -143,7 +143,9 @@ def missing(notebook: str, parameters: Mapping[str, object], since: float) -> li
     if OUTPUTS[notebook].per_variant:
         number = notebook.partition("_")[0]
         results = paths.resolve(run_dir).glob(f"results/{number}_*.csv")
-        written = [file for file in results if file.stat().st_mtime >= since - 1]  # a file system's clock is coarse
+        # A file system's clock is coarse. `nblib score`, which may run beside the notebook, writes results of the same number.
+        recent = [file for file in results if file.stat().st_mtime >= since - 1]
+        written = [file for file in recent if provenance.read_sidecar(file).get("notebook") == notebook]
         variants = [file.stem.partition("_")[2] for file in written]
         if not variants:
             return [f"{run_dir}/results/{number}_….csv"]

@@ -1,6 +1,7 @@
 """What notebooks leave: declared once, as their cells have it."""
 
 import ast
+import json
 import os
 import time
 
@@ -53,11 +54,11 @@ def test_a_figure_of_what_was_not_asked_for_is_not_expected(families, drawn):
     assert "r/results/10_semantoneg_families.csv" in files
 
 
-def leave(run, files):
+def leave(run, files, notebook="06_negation_adapter"):
     for file in files:
         path = run / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        path.write_text(json.dumps({"notebook": notebook}))
 
 
 def test_missing_is_what_an_execution_did_not_leave(tmp_path):
@@ -76,5 +77,9 @@ def test_what_it_was_executed_for_is_read_from_the_results_it_wrote(tmp_path):
     leave(tmp_path, ["results/06_old.csv"])
     os.utime(tmp_path / "results/06_old.csv", (since - 60, since - 60))
     assert outputs.missing("06_negation_adapter", given, since) == []
+    leave(tmp_path, ["results/06_scored.csv", "results/06_scored.csv.json"], notebook=None)
+    assert outputs.missing("06_negation_adapter", given, since) == [], (
+        "a command that runs beside it has its own results"
+    )
     (tmp_path / "adapters/new.safetensors").unlink()
     assert outputs.missing("06_negation_adapter", given, since) == [f"{tmp_path}/adapters/new.safetensors"]
