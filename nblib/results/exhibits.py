@@ -6,7 +6,7 @@ import pandas as pd
 from IPython.display import Markdown
 from pandas.io.formats.style import Styler
 
-from nblib.results import comparison, tables
+from nblib.results import tables
 from nblib.results.comparison import AGREEING, SHOWN
 
 
@@ -100,20 +100,14 @@ def _agreement(rows: pd.DataFrame) -> str:
 
 
 def headline(board: pd.DataFrame) -> str:
-    """The agreement of a run in one sentence: over scores measured in full, each once however many tables reprint it."""
-    scores = board[board.measured.eq("full") & board.difference.notna() & ~board.metric.str.startswith("cosine")]
+    """The agreement of a run in one sentence: over scores, each once however many tables reprint it."""
+    scores = board[board.difference.notna() & ~board.metric.str.startswith("cosine")]
     once = scores.drop_duplicates(["benchmark", "published", "value"])
-    own, baselines = (
-        once[once.measured_system.str.contains("adapter")],
-        once[~once.measured_system.str.contains("adapter")],
-    )
     parts = []
-    for rows, what in [(baselines, "of unchanged models and baselines"), (own, "of a paper's method (Cao's adapter)")]:
+    for measured, words in [("full", "in full"), ("sample", "on samples"), ("other protocol", "by another protocol")]:
+        rows = once[once.measured == measured]
         if len(rows):
-            agree = comparison.reproduced(rows).sum()
-            gaps = rows.difference.abs()
-            parts.append(
-                f"{agree} of {len(rows)} printed scores {what} agree (differences: median {gaps.median():.2f}, largest "
-                f"{gaps.max():.2f} points)"
-            )
-    return f"Measured in full by the paper's protocol: {'; '.join(parts)}." if parts else ""
+            agree, gaps = rows.agrees.isin(AGREEING).sum(), rows.difference.abs()
+            spread = f"differences: median {gaps.median():.2f}, largest {gaps.max():.2f} points"
+            parts.append(f"{words} {agree} of {len(rows)} agree ({spread})")
+    return f"Of the printed scores, each counted once: measured {'; '.join(parts)}." if parts else ""

@@ -105,7 +105,14 @@ def _verdicts(record: Record) -> str:
         by_paper = chosen.groupby("paper", sort=False).id
         listed = [f"{paper.capitalize()}: {'; '.join(short[one] for one in ids)}." for paper, ids in by_paper]
         if listed:
-            parts.append(textwrap.fill(f"- **{name.capitalize()}.** {' '.join(listed)}", 100, subsequent_indent="  "))
+            parts.append(
+                textwrap.fill(
+                    f"- **{name.capitalize()}.** {' '.join(listed)}",
+                    100,
+                    subsequent_indent="  ",
+                    break_on_hyphens=False,
+                )
+            )
     return parts[0] + "\n\n" + "\n".join(parts[1:])
 
 
@@ -115,7 +122,8 @@ def _headline(record: Record) -> str:
     for system in SYSTEMS:
         of_system = record.measured[record.measured.system == system]
         texts = [text for text in of_system.trained_on.unique() if text]
-        row = {"system": f"{system}{f' ({texts[0]})' if texts else ''}"}
+        trained_on = texts[0].replace(" (", ", ").replace(")", "") if texts else ""
+        row = {"system": f"{system} ({trained_on})" if trained_on else system}
         for head, where in AXES.items():
             fits = of_system[(of_system[["benchmark", "metric", "data"]] == list(where)).all(axis=1)]
             row[head] = _score(fits.iloc[0]) if len(fits) else "–"
@@ -130,7 +138,7 @@ def _score(item: pd.Series) -> str:
 
 def _agreement(record: Record) -> str:
     """How many of the printed numbers agree."""
-    return textwrap.fill(exhibits.headline(record.board), 100)
+    return textwrap.fill(exhibits.headline(record.board), 100, break_on_hyphens=False)
 
 
 def _claims(record: Record) -> str:
