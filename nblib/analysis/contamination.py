@@ -31,7 +31,7 @@ def benchmarks(data: str) -> list[str]:
 def fields(name: str) -> pd.DataFrame:
     """Every text of a corpus long enough to look at: item (a number), field (its column), text."""
     table = corpora.load(name)
-    columns = [column for column, kind in corpora.describe(name).columns.items() if kind in ("str", "list")]
+    columns = [column for column, kind in corpora.describe(name).columns.items() if kind in ("str", "text", "list")]
     long = table[columns].rename_axis("item").reset_index().melt("item", var_name="field", value_name="value")
     long = long.rename(columns={"value": "text"}).explode("text", ignore_index=True)
     return long[long.text.map(lambda text: len(words(text)) >= FEWEST)].reset_index(drop=True)

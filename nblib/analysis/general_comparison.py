@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from nblib.analysis import systems
 from nblib.benchmarks import general_ability, mteb_catalogue, scoring
 from nblib.benchmarks.general_ability import BY_CATEGORY, BY_TASK
-from nblib.results import published, published_mteb
+from nblib.results import plotting, published, published_mteb
 from nblib.results.measurements import DECIMALS
 
 STS = tuple(name for name, task in mteb_catalogue.TASKS.items() if task.category == "STS")
@@ -172,6 +173,17 @@ def nevir_and_sts(run_dir: str | Path, names: Sequence[str]) -> pd.DataFrame:
             rows.append((name, found.value.item(), sts, "ours"))
     same = pd.DataFrame(rows, columns=["system", "nevir", "sts", "source"])
     return same.assign(best=pareto(same.nevir, same.sts))
+
+
+def draw_nevir_and_sts(table: pd.DataFrame, ax: Axes) -> None:
+    """Draw `nevir_and_sts`: published systems, ours, and their Pareto front."""
+    front = table[table.best].sort_values("sts")
+    ax.plot(front.sts, front.nevir, "--", color=plotting.MUTED, lw=1, label="Pareto front")
+    ours = table.source == "ours"
+    for part, colour, label in [(table[~ours], plotting.PUBLISHED, "published"), (table[ours], plotting.OURS, "ours")]:
+        ax.plot(part.sts, part.nevir, "o", color=colour, label=label)
+    ax.axhline(25, color=plotting.MUTED, ls=":", lw=1)
+    ax.legend()
 
 
 def nevir_ranks(measured: pd.DataFrame, run_dir: str | Path) -> pd.DataFrame:

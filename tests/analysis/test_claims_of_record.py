@@ -72,7 +72,7 @@ def test_truongs_cannot_is_the_pearson_of_the_predictions(run, measured):
     assert (row.metric, row.measured_metric, row.measured, row.agrees) == (
         "spearman",
         "pearson",
-        "full",
+        "other protocol",
         "within rounding",
     )
     rho = found.loc["spearman"]
@@ -83,7 +83,7 @@ def test_first_stage_retrievers_rank_below_chance(judged):
     row, most = judged("weller-below-chance")
     assert row.verdict == most == claims.SUPPORTED
     assert "2 printed, 1.95 measured" in row.measured and "8.1 printed, 8.10 measured" in row.measured
-    assert row.measured.count("below 25") == 3 and "not below" not in row.measured
+    assert row.measured.count(", below 25") == 2
 
 
 def test_the_type_of_edit_makes_a_difference(judged, measured):
@@ -99,5 +99,5 @@ def test_training_on_negations_helps_on_three_benchmarks_of_four(judged):
     row, most = judged("truong-negation-gain")
     assert row.verdict == most == claims.PARTLY, "as ExcluIR's change has 0 in its interval"
     changes = dict(part.split(": ", 1) for part in row.measured.split(". ") if f"{BASE} " in part)
-    assert set(changes) == {"NevIR", "ExcluIR", "CANNOT-WMT", "M3-derived"}
+    assert set(changes) == {"NevIR", "ExcluIR", "CANNOT-WMT, Pearson's r × 100", "M3-derived"}
     assert "(+1.0, " in changes["ExcluIR"] and "(+27.8, " in changes["NevIR"]

@@ -43,15 +43,3 @@ def test_accuracies_come_with_intervals(run):
     assert (table.low < table.value).all()
     assert (table.high > table.value).all()
     assert (table.n == 20).all()
-
-
-def test_costs_are_milliseconds_a_text(run):
-    table = systems.costs(run, ["TF-IDF", "good-encoder"], "nevir_mini").set_index("system")
-    assert table.milliseconds.to_dict() == {"TF-IDF": 5.0, "good-encoder": 20.0}
-    assert table.kind.to_dict() == {"TF-IDF": "Sparse", "good-encoder": "Bi-Encoders"}
-    assert table.parameters.to_dict() == {"TF-IDF": 0.0, "good-encoder": 22.7}
-
-
-def test_what_has_no_known_cost_is_left_out(run):
-    (run / "results" / "07_TF-IDF.csv.json").unlink()
-    assert systems.costs(run, ["TF-IDF", "good-encoder"], "nevir_mini").system.tolist() == ["good-encoder"]

@@ -82,7 +82,7 @@ def test_a_measure_is_what_the_embeddings_say(evaluator, tiny_encoder, anchors):
 
 def rho(encoder, pairs):
     first, second = (embeddings.encode(encoder, pairs[column]) for column in ("sentence1", "sentence2"))
-    return 100 * scoring.spearman(embeddings.similarity(first, second), pairs.score)
+    return 100 * scoring.correlation("spearman", embeddings.similarity(first, second), pairs.score)
 
 
 def test_items_trained_on_are_left_out(evaluator, tiny_encoder):

@@ -74,6 +74,8 @@ def test_a_recorded_run_is_equal_to_the_figures_of_record(project, tmp_path):
 def reported(project, tmp_path, monkeypatch):
     """A scale whose report is recorded, and a function that sets what the report says."""
     monkeypatch.setattr(record, "WITH_REPORT", {"toy"})
+    monkeypatch.setattr(record.documents, "Record", lambda folder: folder)
+    monkeypatch.setattr(record.documents, "update", lambda made_from: [])
     project(31.9)
     for name in archive.COMPARING:
         executed = tmp_path / f"runs/toy/notebooks/{name}.ipynb"
@@ -99,7 +101,7 @@ def test_the_report_is_made_anew_and_recorded_below_the_figures(reported, tmp_pa
     assert (tmp_path / "figures/toy/report/index.html").read_text() == "one"
     reported("two")
     assert record.record("toy")["changed"] == ["report/index.html"]
-    assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": []}
+    assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": [], "texts": []}
 
 
 def test_a_report_too_large_to_commit_is_refused_and_nothing_is_copied(reported, tmp_path, monkeypatch):
