@@ -81,11 +81,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A check's outcome: a sentence with the numbers, whether what is claimed holds, and the systems that it is about."""
+    """A check's outcome: a sentence with the numbers, whether what is claimed holds, the systems that it is about, and whether
+    this study measured it (two printed numbers were not)."""
 
     sentence: str
     holds: bool
     systems: tuple[str, ...] = ()
+    measured: bool = True
 
 
 @dataclass(frozen=True)
@@ -157,10 +159,10 @@ def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> p
 
 
 def verdict(claim: Claim, outcomes: list[Outcome]) -> str:
-    """The verdict on a claim by its checks' outcomes, at best `claim.most`."""
+    """The verdict on a claim by its checks' outcomes, at best `claim.most`. Printed numbers alone give none."""
     if claim.most == NOT_TESTABLE:
         return NOT_TESTABLE
-    if not outcomes:
+    if not any(outcome.measured for outcome in outcomes):
         return NOT_MEASURED
     holding = sum(outcome.holds for outcome in outcomes)
     reached = SUPPORTED if holding == len(outcomes) else PARTLY if holding else NOT_SUPPORTED
@@ -292,7 +294,7 @@ def _printed(check: Mapping, evidence: Evidence) -> Outcome | None:
     first, second = (table.value[table.system == check[side]].mean() for side in ("first", "second"))
     what = ", ".join(check["benchmarks"])
     sentence = f"Printed, mean over {what}: {check['first']} {first:.2f}, {check['second']} {second:.2f}"
-    return Outcome(sentence, bool(second > first))
+    return Outcome(sentence, bool(second > first), measured=False)
 
 
 _CHECKS = {
