@@ -294,7 +294,9 @@ def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
 
     p_values = stats.wilcoxon_holm(scores)
     ranks = scores.rank(axis=1, ascending=False).mean()
-    scikit_posthocs.critical_difference_diagram(ranks, p_values, alpha=alpha, ax=ax)
+    drawn = scikit_posthocs.critical_difference_diagram(ranks, p_values, alpha=alpha, ax=ax)
+    for (crossbar,) in drawn["crossbars"]:  # its points come from a set; in order, the file is the same in every run
+        crossbar.set_xdata(sorted(crossbar.get_xdata()))
     return p_values.rename_axis("system").add_prefix("p against ").reset_index().assign(rank=ranks.to_numpy())
 
 

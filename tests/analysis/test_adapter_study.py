@@ -1,5 +1,6 @@
 """The experiments: nothing leaks from test to training, and every table says what it is."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -158,6 +159,15 @@ def test_which_methods_are_not_told_apart_is_said_by_name():
     )
     apart = ranks.assign(**{f"p against {name}": 0.001 for name in "abc"})
     assert adapter_study.not_told_apart(apart, 0.005).endswith("not told apart at α = 0.005: none")
+
+
+def test_a_crossbar_is_drawn_from_the_first_of_its_systems_to_the_last():
+    rng = np.random.default_rng(0)
+    scores = pd.DataFrame({name: rng.normal(size=12) for name in ("delta", "beta", "zeta", "alpha", "eta", "gamma")})
+    ax = plt.figure().add_subplot()
+    adapter_study.draw_ranks(scores, ax, alpha=0.05)
+    places = [list(line.get_xdata()) for line in ax.lines if len(line.get_xdata()) == 6]
+    assert places and all(xs == sorted(xs) for xs in places)
 
 
 def pairs_frame(score):
