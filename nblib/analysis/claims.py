@@ -1,8 +1,9 @@
 """Which claims of the four papers hold? Each claim of `data/published/claims.yaml` is checked against what this run measured.
 
 A claim has checks. A check compares two systems on the same items, a score with a bound, two scores with each other, a printed
-number with ours, or two printed numbers. It holds only where an interval settles it. The verdict follows from the checks: all
-hold, some, or none. Where the evidence is a stand-in, the file says what the best verdict can be (`most`).
+number with ours, or two printed numbers. Two scores differ only where an interval shows it. The verdict follows from the
+checks: all hold, some, or none; a claim whose only outcomes are printed numbers was not measured. Where the evidence is a
+stand-in, the file says what the best verdict can be (`most`).
 """
 
 from collections.abc import Iterable, Mapping
