@@ -96,11 +96,18 @@ def seconds_to_encode(encoder: Encoder, texts: list[str], *, role: Role = "symme
 
 
 def _run(encoder: Encoder, texts: list[str], role: Role, batch_size: int) -> np.ndarray:
+    from nblib.models.onednn import linear_by_onednn  # loads torch, which texts that are on disk don't need
+
     if getattr(getattr(encoder.model, "device", None), "type", "") == "cpu":
         batch_size = max(1, min(batch_size, CPU_BATCH // max(map(len, texts))))
-    vectors = encoder.model.encode(
-        texts, prompt=encoder.spec.prompt(role), batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
-    )
+    with linear_by_onednn(encoder.model):
+        vectors = encoder.model.encode(
+            texts,
+            prompt=encoder.spec.prompt(role),
+            batch_size=batch_size,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
     vectors = np.asarray(vectors, dtype=np.float32)
     check(vectors, texts, encoder.name)
     return vectors

@@ -1,0 +1,34 @@
+"""Linear layers by oneDNN: the same embeddings, and the model as it was afterwards."""
+
+import numpy as np
+import pytest
+import torch
+
+from nblib.models.onednn import linear_by_onednn
+
+TEXTS = ["the dog is red", "it is", "the dog is not red"]
+onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
+
+
+@onednn
+def test_the_embeddings_are_those_of_torch_to_float32_rounding(tiny_encoder):
+    expected = tiny_encoder.model.encode(TEXTS)
+    with linear_by_onednn(tiny_encoder.model):
+        got = tiny_encoder.model.encode(TEXTS)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5)
+
+
+@onednn
+def test_the_layers_are_onednns_inside_and_the_models_own_afterwards_even_after_an_error():
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+    own = list(model)
+    with pytest.raises(RuntimeError, match="stop"), linear_by_onednn(model):
+        assert not any(isinstance(layer, torch.nn.Linear) for layer in model)
+        raise RuntimeError("stop")
+    assert all(layer is before for layer, before in zip(model, own, strict=True))
+
+
+def test_other_precisions_and_what_is_no_network_stay_as_they_are():
+    half = torch.nn.Sequential(torch.nn.Linear(4, 3).bfloat16())
+    with linear_by_onednn(half), linear_by_onednn(object()):
+        assert type(half[0]) is torch.nn.Linear
