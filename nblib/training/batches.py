@@ -12,6 +12,8 @@ from datasets import Dataset, DatasetDict
 from sentence_transformers.base.sampler import BatchSamplers, DefaultBatchSampler
 
 from nblib.corpora.triples import EXCLUSION, TripleError, check
+from nblib.models import embeddings
+from nblib.models.encoders import Encoder
 from nblib.models.folders import FinetuningError
 
 BUCKET = 8  # batches' worth of anchors among which those of similar length go into one batch
@@ -47,6 +49,33 @@ def labelled(triples: pd.DataFrame) -> pd.DataFrame:
         for side, label in [("positive", 1.0), ("negative", 0.0)]
     ]
     return pd.concat(sides).drop_duplicates(ignore_index=True)
+
+
+def from_twins(twins: pd.DataFrame) -> pd.DataFrame:
+    """Twins as triples' examples: each query with its passage and the twin's: anchor, positive_1, negative_1; two an item."""
+    sides = [("anchor", "positive", "negative"), ("twin", "negative", "positive")]
+    names = ["anchor", "positive_1", "negative_1"]
+    return pd.concat([twins[list(side)].set_axis(names, axis=1) for side in sides], ignore_index=True)
+
+
+def groups(pairs: pd.DataFrame, size: int = 4) -> pd.DataFrame:
+    """Pairs of related texts as examples of `size` pairs of similar length: anchor, text_2, … text_8; a remainder is left out.
+
+    Args:
+        pairs: anchor, related.
+    """
+    longest = pairs[["anchor", "related"]].map(len).max(axis=1)
+    by_length = pairs.loc[longest.sort_values(kind="stable").index]
+    texts = by_length[["anchor", "related"]].to_numpy().reshape(-1)
+    rows = texts[: len(texts) // (2 * size) * 2 * size].reshape(-1, 2 * size)
+    return pd.DataFrame(rows, columns=["anchor", *(f"text_{place}" for place in range(2, 2 * size + 1))])
+
+
+def with_base_embeddings(part: Dataset, base: Encoder) -> Dataset:
+    """Examples of the layout "texts" with the base's embeddings of them as labels, [columns, dimension] a row."""
+    texts = [text for row in part for text in row.values()]
+    vectors = embeddings.encode(base, texts).reshape(len(part), len(part.column_names), -1)
+    return part.add_column("label", vectors.tolist())
 
 
 class AnchorBatches(DefaultBatchSampler):
@@ -107,6 +136,8 @@ class Layout:
 LAYOUTS = {
     "positive": Layout("an anchor, a positive and its negatives", examples),
     "anchor": Layout("an anchor, all its positives and negatives", partial(examples, together=True)),
+    "twins": Layout("two contrasting queries and the passage that answers each", None),
+    "texts": Layout("some texts without labels", None),
     "scored": Layout("a pair with a score", None),
     "labelled": Layout("a pair with a label", labelled, BatchSamplers.BATCH_SAMPLER),
 }

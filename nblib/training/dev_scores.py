@@ -10,20 +10,25 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
+from nblib import corpora
 from nblib.benchmarks import catalogue, negation_profile, scoring
 from nblib.benchmarks.base import DevSet, LocalTask
 from nblib.benchmarks.nevir import NevIR
 from nblib.benchmarks.pairwise import PairwiseTask
 from nblib.benchmarks.similarity import SimilarityTask
 from nblib.errors import StudyError
+from nblib.models import embeddings
 from nblib.models.systems import BiEncoder, System
 
 if TYPE_CHECKING:
     from torch import nn
 
 ANCHORS = "dev anchors"
+KEPT = "kept similarities"
+COLUMNS = ["set", "kind", "metric", "value", "n"]
 DATA = ("mini", "official", "nevir")
 Items = dict[str, tuple[PairwiseTask | SimilarityTask, pd.DataFrame]]
 
@@ -114,8 +119,23 @@ def measure(system: System, items: Items, anchors: pd.DataFrame) -> pd.DataFrame
             rows.append((f"{name}: document cosine", "diagnostic", "cosine", float(both.mean()), len(predicted)))
     predicted = negation_profile.predictions(anchors, system)
     rows.append((ANCHORS, "negation", "accuracy", predicted.correct.mean(), len(predicted)))
-    table = pd.DataFrame(rows, columns=["set", "kind", "metric", "value", "n"])
+    table = pd.DataFrame(rows, columns=COLUMNS)
     return table.assign(value=100 * table.value)
+
+
+def kept_similarities(base: BiEncoder, tuned: BiEncoder) -> pd.DataFrame:
+    """How well a tuned encoder keeps its base's similarities on text that no training sees: a row as of `measure`.
+
+    The value is Spearman's ρ × 100 of the two encoders' cosines over all pairs of MMLU's example questions (57 subjects).
+    """
+    texts = corpora.load("mmlu", "dev").question.drop_duplicates().tolist()
+    cosines = []
+    for system in (base, tuned):
+        vectors = embeddings.encode(system.encoder, texts)
+        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        cosines.append((units @ units.T)[np.triu_indices(len(texts), 1)])
+    kept = scoring.correlation("spearman", *cosines)
+    return pd.DataFrame([(KEPT, "diagnostic", "spearman", 100 * kept, len(texts))], columns=COLUMNS)
 
 
 class DevEvaluator:
@@ -142,11 +162,16 @@ class DevEvaluator:
         return table
 
     def measure(self, model: "nn.Module") -> pd.DataFrame:
-        """The dev scores of a model in the base's place, as the function `measure` has them."""
+        """The dev scores of a model in the base's place, as the function `measure` has them; of an encoder with official dev
+        data also how well it keeps the base's similarities."""
         chosen = items(self.data, self.seen)
         if not self.graded:
             chosen = {name: entry for name, entry in chosen.items() if isinstance(entry[0], PairwiseTask)}
-        return measure(self._with(model), chosen, self.anchors)
+        system = self._with(model)
+        table = measure(system, chosen, self.anchors)
+        if self.data == "official" and isinstance(self.base, BiEncoder):
+            table = pd.concat([table, kept_similarities(self.base, system)], ignore_index=True)
+        return table
 
     def _with(self, model: "nn.Module") -> System:
         if isinstance(self.base, BiEncoder):

