@@ -103,6 +103,69 @@ def test_the_loss_of_a_name_knows_how_many_positives_there_are(base):
     assert loss.get_config_dict() == {"scale": 20.0, "negated_weight": losses.NEGATED_WEIGHT}
 
 
+def test_twins_have_every_passage_of_the_batch_as_a_candidate_and_their_twins_as_the_hard_one(base):
+    queries, twins, passages, others = random_embeddings(3, 4)
+    asked, answers = (
+        np.concatenate([part.numpy() / np.linalg.norm(part.numpy(), axis=1, keepdims=True) for part in parts])
+        for parts in ((queries, twins), (passages, others))
+    )
+    near = np.exp(20 * asked @ answers.T)
+    rows, columns = (-np.log(np.diag(near) / near.sum(axis=axis)) for axis in (1, 0))
+    embeddings = [queries, twins, passages, others]
+    assert loss_of("twins", base, embeddings) == pytest.approx(rows.mean(), rel=1e-4)
+    assert loss_of("twins, two-sided", base, embeddings) == pytest.approx((rows.mean() + columns.mean()) / 2, rel=1e-4)
+    cosines = asked @ answers.T
+    hinge = [max(0, losses.MARGIN - cosines[k, k] + cosines[k, (k + 3) % 6]) for k in range(6)]
+    assert loss_of("twins, margin", base, embeddings) == pytest.approx(20 * np.mean(hinge), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["twins", "twins, two-sided", "twins, margin"])
+def test_twins_are_learnt_from_texts(name, base):
+    features = [base.preprocess([f"{text} {column}" for text in TEXTS]) for column in "abcd"]
+    loss = losses.LOSSES[name].make(base, 1)
+    encoded = [torch.tensor(base.encode([f"{text} {column}" for text in TEXTS])) for column in "abcd"]
+    with torch.no_grad():
+        whole = loss(features, torch.empty(0))
+    assert float(whole) == pytest.approx(float(loss.compute_loss_from_embeddings(encoded, torch.empty(0))), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["retention", "retention, KL"])
+def test_retention_is_zero_where_all_cosines_are_the_bases_and_grows_with_their_difference(name, base):
+    embeddings = random_embeddings(3, 4)
+    turned = torch.linalg.qr(torch.randn(5, 5, generator=torch.Generator().manual_seed(9)))[0]
+    loss = losses.LOSSES[name].make(base, 1)
+
+    def against(before):
+        return float(loss.compute_loss_from_embeddings(embeddings, torch.stack(before, dim=1)))
+
+    assert against([2 * column @ turned for column in embeddings]) == pytest.approx(0, abs=1e-6)
+    near, far = (against([column + by * torch.ones(5) for column in embeddings]) for by in (0.1, 0.5))
+    assert 0 < near < far
+
+
+def test_retention_is_the_mean_squared_difference_of_scaled_cosines(base):
+    now, before = random_embeddings(2, 2), [column.flip(0) for column in random_embeddings(2, 2)]
+    first, second = (_cosines(torch.cat(columns).numpy()) for columns in (now, before))
+    apart = ~np.eye(4, dtype=bool)
+    expected = ((20 * (first - second)[apart]) ** 2).mean()
+    loss = losses.LOSSES["retention"].make(base, 1).compute_loss_from_embeddings(now, torch.stack(before, dim=1))
+    assert float(loss) == pytest.approx(expected, rel=1e-4)
+
+
+def _cosines(vectors):
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return units @ units.T
+
+
+def test_a_weight_multiplies_a_loss(base):
+    features = [base.preprocess([f"{text} {column}" for text in TEXTS]) for column in "abc"]
+    plain = losses.LOSSES["explicit"].make(base, 1)
+    with torch.no_grad():
+        assert float(losses.WeightedLoss(plain, 0.3)(features, torch.empty(0))) == pytest.approx(
+            0.3 * float(plain(features, torch.empty(0))), rel=1e-5
+        )
+
+
 def test_scored_pairs_are_trained_by_cosent(base):
     first, second = random_embeddings(4, 2)
     truth = torch.tensor([0.9, 0.1, 0.5, 0.5])

@@ -33,7 +33,7 @@ def same_weights(first, second):
         ({"method": "LoRA"}, "Unknown method 'LoRA'; known: full, lora"),
         (
             {"loss": "triplet"},
-            "Unknown loss 'triplet'; known: in-batch, explicit, in-batch, hardness-weighted, symmetric-supcon, cosent",
+            "Unknown loss 'triplet'; known: in-batch, explicit, in-batch, hardness-weighted, symmetric-supcon, twins",
         ),
         ({"pooling": "max"}, "Unknown pooling 'max'; known: base, mean, cls"),
         ({"batch_size": 1}, "'in-batch' needs other anchors in the batch"),

@@ -1,0 +1,152 @@
+"""Several kinds of batches at once: what a configuration may say, which examples it gives, and what retention retains."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from datasets import Dataset, DatasetDict
+from support.encoders import toy_triples
+
+from nblib import corpora
+from nblib.corpora import pairs, retention, triples, twins
+from nblib.models.folders import FinetuningError
+from nblib.training import batches, mixture, trainer
+from nblib.training.mixture import Kind
+
+KINDS = {
+    "statements": {"loss": "symmetric-supcon", "repeats": 2, "share": 0.25},
+    "contrast": {"loss": "twins", "share": 0.1},
+    "exclusions": {"loss": "in-batch"},
+    "retention": {"loss": "retention", "weight": 0.3, "sizes": {"authored": 100, "definitions": 101}},
+}
+
+
+@pytest.fixture(scope="module")
+def split_anchors():
+    return triples.split(corpora.load("hedgetriple"), dev=50)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ({"statement": {"loss": "twins"}}, "Unknown kind of batch statement; known: statements, contrast"),
+        ({"contrast": {"loss": "twin"}}, "Unknown loss 'twin'"),
+        ({"contrast": {"loss": "twins", "weigth": 2}}, "takes the settings loss, weight, repeats.*weigth"),
+        ({"contrast": {"weight": 2}}, "takes the settings loss, weight.*loss"),
+        ({"contrast": {"loss": "twins", "weight": 0}}, "To do without a kind, leave it out"),
+        ({"contrast": {"loss": "twins", "share": 1.5}}, "a share up to 1, not 1.0, 1 and 1.5"),
+    ],
+)
+def test_a_configuration_that_means_nothing_is_refused(kinds, message):
+    with pytest.raises(FinetuningError, match=message):
+        mixture.read(kinds)
+
+
+def test_a_loss_of_another_layout_is_refused(split_anchors):
+    kinds = mixture.read({"contrast": {"loss": "symmetric-supcon"}})
+    with pytest.raises(FinetuningError, match="contrast can't be laid out as an anchor, all its positives"):
+        mixture.data_sets(kinds, split_anchors, 0)
+
+
+def test_every_kind_has_its_share_and_its_layout(split_anchors):
+    data = mixture.data_sets(mixture.read(KINDS), split_anchors, 0)
+    train = split_anchors[split_anchors.split == "train"]
+    assert len(data["statements"]) == 2 * round(0.25 * len(train))
+    assert data["contrast"].column_names == ["anchor", "twin", "positive", "negative"]
+    assert len(data["contrast"]) == 64
+    assert len(data["exclusions"]) == 2 * len(twins.exclusions("train")), "two triples an item"
+    assert len(data["retention"]) == 201 // 4
+    assert len(data["retention"].column_names) == 8
+
+
+def test_a_smaller_share_lies_within_a_larger_one(split_anchors):
+    quarter, half = (
+        set(mixture.data_sets({"contrast": Kind("twins", share=share)}, split_anchors, 0)["contrast"]["anchor"])
+        for share in (0.25, 0.5)
+    )
+    assert quarter < half
+
+
+def test_contrast_passages_can_be_of_one_kind_of_negation(split_anchors):
+    data = mixture.data_sets({"contrast": Kind("twins", only="affixal")}, split_anchors, 0)["contrast"]
+    table = twins.contrast("train")
+    assert set(data["anchor"]) == set(table.anchor[table.negation == "affixal"])
+
+
+@pytest.mark.parametrize("read", [twins.contrast, twins.exclusions])
+def test_no_item_is_in_two_splits(read):
+    parts = {split: read(split) for split in ("train", "dev", "test")}
+    texts = {split: {*part.anchor, *part.twin, *part.positive, *part.negative} for split, part in parts.items()}
+    assert texts["train"].isdisjoint(texts["dev"] | texts["test"])
+    assert texts["dev"].isdisjoint(texts["test"])
+    assert all(len(part) for part in parts.values())
+
+
+def test_texts_for_retention_have_each_kind_in_equal_shares(split_anchors):
+    table = retention.texts({"passages": 60, "definitions": 200}, split_anchors, 0)
+    assert list(table.columns) == retention.COLUMNS
+    defined = table[table.source != "passages"].source.value_counts()
+    assert defined.max() - defined.min() <= 1
+    assert (table.anchor != table.related).all()
+    again = retention.texts({"passages": 60, "definitions": 200}, split_anchors, 0)
+    pd.testing.assert_frame_equal(table, again)
+
+
+def test_no_held_out_text_is_used_for_retention(split_anchors):
+    table = retention.texts({"authored": 500, "passages": 500}, split_anchors, 0)
+    apart = split_anchors[split_anchors.split != "train"]
+    held_out = {*apart.anchor, *twins.contrast("test").anchor, *twins.exclusions("test").anchor}
+    assert held_out.isdisjoint(table.anchor)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [({"poems": 3}, "Unknown texts for retention: poems"), ({"authored": 10**6}, "not 1000000. Ask for fewer")],
+)
+def test_texts_that_are_not_there_are_refused(split_anchors, sizes, message):
+    with pytest.raises(pairs.PairError, match=message):
+        retention.texts(sizes, split_anchors, 0)
+
+
+def test_groups_are_of_similar_length_and_keep_pairs_together():
+    lengths = np.random.default_rng(0).permutation(range(1, 23))
+    table = pd.DataFrame({"anchor": ["a" * n for n in lengths], "related": ["b" * n for n in lengths]})
+    rows = batches.groups(table).to_numpy()
+    assert rows.shape == (5, 8), "twenty of 22 pairs, four an example"
+    for row in rows:
+        assert [len(text) for text in row[::2]] == [len(text) for text in row[1::2]]
+    assert max(map(len, rows[0])) == 4
+
+
+def test_retention_holds_the_cosines_to_the_bases(toy, tiny_encoder, tmp_path):
+    """Trained on triples alone the cosines move; with retention beside it they move less."""
+    statements = Dataset.from_pandas(batches.LAYOUTS["anchor"].form(toy_triples(6)), preserve_index=False)
+    texts = [
+        f"the {thing} is {state}" for thing in ("dog", "cat", "house", "door") for state in ("red", "green", "open")
+    ]
+    table = pd.DataFrame({"anchor": texts, "related": texts[1:] + texts[:1]})
+    kept = Dataset.from_pandas(batches.groups(table), preserve_index=False)
+    settings = replace(toy, method="lora", loss="symmetric-supcon")
+    alone, _ = trainer.train("bi-encoder", settings, DatasetDict(statements=statements), tmp_path / "alone")
+    kinds = {"statements": Kind("symmetric-supcon"), "retention": Kind("retention", weight=30.0, repeats=1)}
+    both, history = trainer.train(
+        "bi-encoder", replace(settings, kinds=kinds, epochs=6), DatasetDict(statements=statements, retention=kept),
+        tmp_path / "both",
+    )  # fmt: skip
+
+    def moved(model):
+        now, before = (torch.tensor(one.encode(texts)) for one in (model, tiny_encoder.model))
+        cosines = [torch.cosine_similarity(side[:, None], side[None], dim=2) for side in (now, before)]
+        return float((cosines[0] - cosines[1]).abs().mean())
+
+    assert moved(both) < moved(alone)
+    assert np.isfinite(history.loss).all()
+
+
+def test_settings_of_one_loss_are_described_as_before_there_were_kinds(toy):
+    assert "kinds" not in toy.described()
+    mixed = replace(toy, kinds={"contrast": Kind("twins")}).described()
+    assert "loss" not in mixed
+    assert mixed["kinds"]["contrast"]["loss"] == "twins"
