@@ -155,6 +155,15 @@ def test_the_gate_keeps_what_can_be_read_and_nothing_that_runs_or_styles():
     assert '<td class="n">-1,234.5</td>' in cleaned
 
 
+def test_an_equation_becomes_mathml_and_nothing_else_in_it_passes():
+    shown = markup.markdown("$$\\frac{e^{s(a, p)}}{\\tau}$$\n\nAt $5, not $6.")
+    assert '<math display="block"><mrow><mfrac>' in shown and "<mi>τ</mi>" in shown
+    assert "$$" not in shown and "At $5, not $6." in shown
+    hostile = markup.markdown(rf"$$\text{{{CANARY}}} \href{{javascript:canary()}}{{x}}$$")
+    assert "<mi>x</mi>" in hostile and "canary" not in hostile
+    assert markup.markdown(r"$$\left( <i>x$$") == "<p>$$\\left( &lt;i&gt;x$$</p>\n", "what can't be read stays text"
+
+
 def test_widgets_leave_their_static_form_and_progress_goes(index):
     page = index.with_name("01_toy.html").read_text()
     for gone in ("a1b2", "ProgressBar at zero", "12/12", "widget", "bar: 50%", "FutureWarning: stderr"):

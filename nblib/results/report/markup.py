@@ -9,6 +9,7 @@ from itertools import groupby
 
 import bleach
 from bs4 import BeautifulSoup, Tag
+from latex2mathml.converter import convert
 from markupsafe import Markup, escape
 from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
@@ -19,10 +20,11 @@ ELEMENTS = {
     "a", "b", "blockquote", "br", "caption", "code", "dd", "del", "details", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4",
     "h5", "h6", "hr", "i", "ins", "li", "mark", "ol", "p", "pre", "s", "small", "span", "strong", "sub", "summary", "sup",
     "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u", "ul",
+    "math", "mfrac", "mi", "mn", "mo", "mover", "mrow", "msqrt", "msub", "msubsup", "msup", "mtext", "munder", "munderover",
 }  # fmt: skip
-READ = {"href", "colspan", "rowspan"}  # attributes taken from the source; the others are set here
+READ = {"href", "colspan", "rowspan", "display", "stretchy"}  # attributes taken from the source; the others are set here
 ATTRIBUTES = {"*": ["id", "class"], "a": ["href"], "td": ["colspan", "rowspan"], "th": ["colspan", "rowspan", "scope"],
-              "div": ["role", "tabindex", "aria-label"]}  # fmt: skip
+              "div": ["role", "tabindex", "aria-label"], "math": ["display"], "mo": ["stretchy"]}  # fmt: skip
 NUMBER = re.compile(r"[+−-]?\d[\d,]*(\.\d+)?( ?%)?|[–-]?")
 MARKED = {Comment: "c", Keyword: "k", String: "s"}  # tokens of code and their classes in style.css
 
@@ -68,9 +70,19 @@ def _prepare(table: Tag) -> None:
                 cell["class"] = "n"
 
 
+class _Renderer(IPythonRenderer):
+    """Equations as MathML, which browsers show without a script; a `$` in a line stays a sign of money."""
+
+    def block_math(self, body: str) -> str:
+        try:
+            return convert(body, display="block")
+        except Exception:  # latex2mathml has an error class for each mistake, and no common one
+            return super().block_math(body)
+
+
 def markdown(source: str) -> Markup:
-    """A Markdown text; HTML inside it stays visible as text."""
-    return clean(MarkdownWithMath(renderer=IPythonRenderer(escape=True, exclude_anchor_links=True)).render(source))
+    """A Markdown text with its `$$` equations; HTML inside it stays visible as text."""
+    return clean(MarkdownWithMath(renderer=_Renderer(escape=True, exclude_anchor_links=True)).render(source))
 
 
 def inline(source: str) -> Markup:
