@@ -100,7 +100,7 @@ def _agreement(rows: pd.DataFrame) -> str:
 
 
 def headline(board: pd.DataFrame) -> str:
-    """The agreement of a run in one sentence: over scores, each once however many tables reprint it."""
+    """The agreement of a run in one sentence: over scores, each once however many tables repeat it."""
     scores = board[board.difference.notna() & ~board.metric.str.startswith("cosine")]
     once = scores.drop_duplicates(["benchmark", "published", "value"])
     parts = []
@@ -108,6 +108,6 @@ def headline(board: pd.DataFrame) -> str:
         rows = once[once.measured == measured]
         if len(rows):
             agree, gaps = rows.agrees.isin(AGREEING).sum(), rows.difference.abs()
-            spread = f"differences: median {gaps.median():.2f}, largest {gaps.max():.2f} points"
-            parts.append(f"{words} {agree} of {len(rows)} agree ({spread})")
-    return f"Of the printed scores, each counted once: measured {'; '.join(parts)}." if parts else ""
+            spread = f"median difference {gaps.median():.2f}, largest {gaps.max():.2f} points"
+            parts.append(f"{agree} of {len(rows)} measured {words} ({spread})")
+    return f"Printed scores that agree with ours, each counted once: {'; '.join(parts)}." if parts else ""

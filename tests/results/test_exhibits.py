@@ -111,7 +111,8 @@ def test_both_n_are_said_where_they_differ(n, printed, text):
 def test_the_headline_counts_a_score_once_however_many_tables_reprint_it():
     text = exhibits.headline(board({}, {"paper": "truong", "exhibit": "Table 1", "metric": "right_rank"}, CHANCE))
     assert text == (
-        "Of the printed scores, each counted once: measured in full 1 of 2 agree (differences: median 1.02, largest 2.00 points)."
+        "Printed scores that agree with ours, each counted once: 1 of 2 measured in full (median difference 1.02, largest "
+        "2.00 points)."
     )
 
 
@@ -126,6 +127,6 @@ def test_the_headline_has_samples_and_other_protocols_apart_and_no_cosines_or_st
         "agrees": "differs by -0.31",
     }
     text = exhibits.headline(board({}, other, cosine))
-    assert "measured in full 1 of 1 agree (differences: median 0.05" in text
-    assert text.endswith("by another protocol 0 of 1 agree (differences: median 21.08, largest 21.08 points).")
+    assert "1 of 1 measured in full (median difference 0.05" in text
+    assert "; 0 of 1 measured by another protocol (median difference 21.08, largest 21.08 points)" in text
     assert exhibits.headline(board({"measured": "stand-in", "difference": math.nan})) == ""
