@@ -6,7 +6,7 @@
 import json
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 
 import pandas as pd
@@ -96,6 +96,13 @@ def value_or_nan(paper: str, exhibit: str, system: str, metric: str, benchmark: 
         return value(paper, exhibit, system, metric, benchmark)
     except KeyError:
         return math.nan
+
+
+def values(paper: str, exhibit: str, system: str, metrics: Sequence[str], column: str = "value") -> list[float]:
+    """The printed numbers of a system by metric, or what stands in another column ("std"); NaN where nothing is printed."""
+    table = load(paper)
+    rows = table[(table.exhibit == exhibit) & (table.system == system)].set_index("metric")
+    return rows[column].reindex(list(metrics)).tolist()
 
 
 def recomputed_average(paper: str, exhibit: str, members: Collection[str], metric: str) -> float:

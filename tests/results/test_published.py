@@ -51,6 +51,13 @@ def test_numbers_the_study_leans_on_read_as_printed():
     assert published.value_or_nan("vahtola", "Table 3", "no such system", "accuracy") is math.nan
 
 
+def test_numbers_by_metric_and_their_spreads_are_in_the_order_asked_for():
+    where = ("cao", "Table 3", "all-mpnet-base-v2", ["accuracy_w_anto_200", "no such metric", "accuracy"])
+    np.testing.assert_equal(published.values(*where), [45.22, math.nan, 32.1])
+    np.testing.assert_equal(published.values(*where, "std"), [0.99, math.nan, 0.52])
+    np.testing.assert_equal(published.values("cao", "Table 3", "no such system", ["accuracy"]), [math.nan])
+
+
 def test_a_number_that_is_not_printed_is_a_key_error_that_says_which():
     with pytest.raises(KeyError, match="no such system"):
         published.value("cao", "Table 1", "no such system", "accuracy")
