@@ -1,6 +1,6 @@
 """What the notebooks' tables and figures say, computed from predictions.
 
-`diagnosis`                 01: is the negation nearer than the paraphrase?
+`diagnosis`                 01: is the negation closer than the paraphrase?
 `contamination`             03: which training texts stand in a benchmark?
 `adapter_study`             06: Cao's tables
 `encoder_card`, `search`    07: one system on one card, and two rankings side by side

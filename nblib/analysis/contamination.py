@@ -23,7 +23,7 @@ TRAINING_TEXTS = "HedgeTriple open (authored)"
 
 
 def benchmarks(data: str) -> list[str]:
-    """The corpora to look in: the miniatures ("mini"), or these and the official benchmarks ("official")."""
+    """The corpora to look in: the mini sets ("mini"), or these and the official benchmarks ("official")."""
     entries = {name: entry for name, entry in corpora.entries().items() if name not in NO_BENCHMARKS}
     return [name for name, entry in entries.items() if data == "official" or not entry.official]
 

@@ -21,12 +21,12 @@ from nblib.training import interpolation
 STYLE = (
     "border:1px solid #bbb;border-radius:6px;padding:1em 1.4em;max-width:62em;font-family:sans-serif;line-height:1.45"
 )
-CHANCE = 50.0  # percent: which of two variants is nearer
+CHANCE = 50.0  # percent: which of two variants is closer
 
 
 def published_scores(task: str) -> pd.DataFrame:
     """What the papers' tables print for a benchmark: paper, system, metric (ours, that the printed one is compared with), value
-    (percent), ascending; nothing for a miniature or a set of our own."""
+    (percent), ascending; nothing for a mini set or a set of our own."""
     benchmark = catalogue.get(task)
     tables = [pd.DataFrame(columns=["paper", "system", "metric", "value"])]
     for answer in benchmark.printed() if benchmark.official else ():
@@ -64,7 +64,7 @@ def with_published(scored: pd.DataFrame) -> pd.DataFrame:
     for item in scored[scored["view"] == "test"].itertuples():
         near, benchmark = nearest_published(item.task, item.metric, item.value), catalogue.get(item.task)
         nearest = ", ".join(f"{row.system} {row.value:g} ({row.paper})" for row in near.itertuples())
-        note = _remark(benchmark, item.metric) if item.official else "authored miniature"
+        note = _remark(benchmark, item.metric) if item.official else "authored mini set"
         metric = scoring.METRICS[item.metric]
         score = (item.benchmark, metric, item.value, f"{item.ci_low:.1f} – {item.ci_high:.1f}", benchmark.chance)
         rows.append((*score, item.n, nearest, note, item.task))
@@ -140,7 +140,7 @@ def training_caveat(encoder: str) -> str:
         return ""
     return (
         "The profile is of the kind this encoder was trained on (other anchors of the same authors), and so are the "
-        "miniatures; the official benchmarks are the harder test."
+        "mini sets; the official benchmarks are the harder test."
     )
 
 
@@ -157,14 +157,14 @@ def sentence(encoder: str, profiled: pd.DataFrame) -> str:
         else "It is right as often with every type of negation."
     )
     outcome = (
-        "tells hedging from negation no better than a coin" if overall.correct_low <= CHANCE <= overall.correct_high
-        else "puts the negation nearer more often than the hedge" if overall.correct_high < CHANCE
-        else "keeps the hedge nearer than the negation" if overall.correct == 100
-        else "mostly keeps the hedge nearer than the negation"
+        "tells hedging from negation no better than chance" if overall.correct_low <= CHANCE <= overall.correct_high
+        else "puts the negation closer more often than the hedge" if overall.correct_high < CHANCE
+        else "keeps the hedge closer than the negation" if overall.correct == 100
+        else "mostly keeps the hedge closer than the negation"
     )  # fmt: skip
     return (
         f"{encoder} {outcome}: in {overall.correct:.1f} % of the comparisons (95 % interval {overall.correct_low:.1f} – "
-        f"{overall.correct_high:.1f}; a coin: {CHANCE:.0f} %). {by_kind}"
+        f"{overall.correct_high:.1f}; chance: {CHANCE:.0f} %). {by_kind}"
     )
 
 
@@ -198,7 +198,7 @@ def _profile(profiled: pd.DataFrame) -> str:
         style = "padding:.2em 1em;text-align:right;background:"
         cells = "".join(f"<td style='{style}{_shade(value)}'>{value:.1f} %</td>" for value in row)
         rows += f"<tr><th style='text-align:left'>{hedge} hedge</th>{cells}</tr>"
-    return f"<table><tr><th style='text-align:left'>hedged variant nearer than …</th>{head}</tr>{rows}</table>"
+    return f"<table><tr><th style='text-align:left'>hedged variant closer than …</th>{head}</tr>{rows}</table>"
 
 
 def _shade(value: float) -> str:
@@ -219,8 +219,8 @@ def _list(listed: pd.DataFrame) -> str:
         + "</li>"
         for row in listed.itertuples()
     ]
-    mini = "<p><em>Miniatures: no published score is comparable.</em></p>"
-    return f"<ul>{''.join(items)}</ul>" + mini * bool(listed.note.eq("authored miniature").any())
+    mini = "<p><em>Mini sets: no published score is comparable.</em></p>"
+    return f"<ul>{''.join(items)}</ul>" + mini * bool(listed.note.eq("authored mini set").any())
 
 
 def _interventions(changes: pd.DataFrame) -> str:

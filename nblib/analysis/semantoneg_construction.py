@@ -1,6 +1,6 @@
 """From paraphrases to a benchmark like SemAntoNeg (Vahtola §3): filter, substitute, review, permute.
 
-    pairs = read_pairs("paraphrases.jsonl")             # sentence1, sentence2: Opusparcus, or the authored miniature
+    pairs = read_pairs("paraphrases.jsonl")             # sentence1, sentence2: Opusparcus, or the authored mini set
     draft = construct(pairs)                            # draft.sets is what a person has to review (drop or correct rows)
     items = construct(pairs, reviewed=corrected).items  # in the official format; .funnel says how many survived each step
 

@@ -1,7 +1,7 @@
 """How understanding is measured.
 
 - `semantoneg`, `nevir`, `excluir`, `cannot`, `m3`, `stsb`, `general` (intents, topics, retrieval, MTEB by name): a benchmark, its
-  miniature and its sample, and all that other modules need to know of it
+  mini set and its sample, and all that other modules need to know of it
 - `pairwise`, `similarity`: the two kinds; `base`: what all have in common
 - `catalogue`: which benchmarks and forms there are
 - `scoring`: any system on any of them; predictions, intervals, comparisons, rows of results

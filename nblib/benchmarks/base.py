@@ -1,4 +1,4 @@
-"""What the benchmarks share: data from the registry, metadata, miniature and sample, per-item predictions."""
+"""What the benchmarks share: data from the registry, metadata, mini set and sample, per-item predictions."""
 
 import hashlib
 import math
@@ -88,7 +88,7 @@ class LocalTask:
 
     @property
     def official(self) -> bool:
-        """Whether the data are the official benchmark's (not a miniature)."""
+        """Whether the data are the official benchmark's (not a mini set)."""
         return corpora.describe(self.corpus).official
 
     @property
@@ -145,7 +145,7 @@ class LocalTask:
 
 
 def mini(task: type[LocalTask]) -> type[LocalTask]:
-    """The authored miniature of a benchmark: the same task on the corpus `<corpus>_mini`, never to be compared with it."""
+    """The authored mini set of a benchmark: the same task on the corpus `<corpus>_mini`, never to be compared with it."""
     name, corpus = f"{task.metadata.name}_mini", f"{task.corpus}_mini"
     about = metadata(name, corpus, type=task.metadata.type, main_score=task.metadata.main_score)
     return type(f"{task.__name__}Mini", (task,), {"corpus": corpus, "metadata": about, "__doc__": task.__doc__})

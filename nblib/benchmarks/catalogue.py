@@ -1,4 +1,4 @@
-"""Which benchmarks there are, and in which forms: official, authored miniature (mini), sample for many encoders.
+"""Which benchmarks there are, and in which forms: official, authored mini set (mini), sample for many encoders.
 
 A benchmark is a file of this package with its forms in `FORMS`, and an entry here. `get(name)` gives a form as a task that
 `mteb.evaluate` runs like any of its own. A form is named after its benchmark's key: `nevir`, `nevir_mini`, `nevir_sample`.
@@ -94,7 +94,7 @@ def tasks() -> dict[str, type["LocalTask"]]:
 
 
 def main_tasks() -> dict[str, type["LocalTask"]]:
-    """Every benchmark's own task by its key: the official form, or the miniature where there is no other."""
+    """Every benchmark's own task by its key: the official form, or the mini set where there is no other."""
     known = tasks()
     return {key: known[one.tasks.get("official") or one.tasks["mini"]] for key, one in BENCHMARKS.items()}
 

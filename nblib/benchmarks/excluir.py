@@ -23,7 +23,7 @@ ABOUT = {
 
 
 class ExcluIR(PairwiseTask):
-    """Pairs only: is the wanted document nearer to the query than the one it excludes?
+    """Pairs only: is the wanted document closer to the query than the one it excludes?
 
     The benchmark's own right rank looks at the ten nearest of the whole corpus (`ExcluIRCorpus`): another number. Truong doesn't
     state which it is; its chance level of 50 % suggests pairs.

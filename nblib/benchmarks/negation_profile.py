@@ -1,7 +1,7 @@
 """The negation-type profile: which *not* does an encoder miss?
 
 A sentence, a hedged variant and a negated one: the hedge leaves the claim standing, the negation denies it, so the hedged
-variant should be the nearer. No benchmark of the papers tests that (Truong's own limits section: hedging is trained for but
+variant should be the closer. No benchmark of the papers tests that (Truong's own limits section: hedging is trained for but
 not measured). For each type of negation (verbal, absolute, affixal, lexical; §3.1.1) and each kind of hedge (a single word, a
 phrase), on 300 authored anchors that are held out of all training.
 """
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from nblib import stats
+from nblib.corpora import hedgetriple
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS, VARIANTS
 from nblib.models import embeddings
 from nblib.models.systems import BiEncoder, System
@@ -25,7 +26,7 @@ def predictions(anchors: pd.DataFrame, system: System) -> pd.DataFrame:
 
     Returns:
         id, cluster (the anchor's id), negation, hedge, to_hedged, to_negated (similarities with the anchor), margin (their
-        difference), correct (the hedged variant is strictly nearer); eight rows an anchor.
+        difference), correct (the hedged variant is strictly closer); eight rows an anchor.
     """
     if not isinstance(system, BiEncoder):
         variants = [text for variant in VARIANTS for text in anchors[variant]]
@@ -55,6 +56,20 @@ def score_items(anchors: pd.DataFrame, nearness: np.ndarray) -> pd.DataFrame:
     table = pd.concat(rows, ignore_index=True)
     margin = table.to_hedged - table.to_negated
     return table.assign(margin=margin, correct=margin > 0)
+
+
+def errors(predicted: pd.DataFrame, limit: int) -> pd.DataFrame:
+    """The largest errors with their texts: negation, anchor, negated, hedged, margin; the worst first.
+
+    Args:
+        predicted: from `predictions` on `hedgetriple.load`.
+    """
+    anchors = hedgetriple.load().set_index("id")
+    worst = predicted[~predicted.correct].nsmallest(limit, "margin")
+    texts = [anchors.loc[row.cluster, ["anchor", row.negation, row.hedge]].tolist() for row in worst.itertuples()]
+    shown = pd.DataFrame(texts, columns=["anchor", "negated", "hedged"])
+    shown.insert(0, "negation", worst.negation.tolist())
+    return shown.assign(margin=worst.margin.tolist())
 
 
 def profile(predicted: pd.DataFrame) -> pd.DataFrame:

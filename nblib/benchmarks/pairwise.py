@@ -1,4 +1,4 @@
-"""Benchmarks that are choices: the right text must be nearer than the wrong ones."""
+"""Benchmarks that are choices: the right text must be closer than the wrong ones."""
 
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -15,7 +15,7 @@ from nblib.models import embeddings
 
 
 class PairwiseTask(LocalTask, AbsTask):
-    """Items of one or more questions: a text that must be strictly nearer to its positive than to each of its negatives.
+    """Items of one or more questions: a text that must be strictly closer to its positive than to each of its negatives.
 
     An item counts only where all its questions are right, and a tie is wrong (Weller §3.4; NevIR's two documents are nearly
     identical). Predictions: id, cluster, margin (similarity of the positive minus that of the nearest negative; the smallest

@@ -38,7 +38,7 @@ _HEDGED = re.compile(
 
 
 def load(name: str = "m3") -> pd.DataFrame:
-    """The pairs of M3-derived (`m3`) or of the authored miniature (`m3_mini`).
+    """The pairs of M3-derived (`m3`) or of the authored mini set (`m3_mini`).
 
     Returns:
         id, claim (the original statement), kind (one of `SCORES`), variant, score.

@@ -40,7 +40,7 @@ class System(Protocol):
     model: "nn.Module | None"
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
-        """How near `documents[i]` is to `queries[i]`, shape [n]; higher is nearer."""
+        """How close `documents[i]` is to `queries[i]`, shape [n]; higher is closer."""
 
 
 @dataclass(frozen=True)

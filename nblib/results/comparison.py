@@ -106,7 +106,7 @@ def _answered(cell: tuple, by_name: dict[str, pd.DataFrame]) -> dict[str, object
 
 
 def _measurement(answer: Answer, rows: pd.DataFrame | None, stands_in: bool) -> pd.Series | None:
-    """The measurement of a system that answers: on most of the official items, else on a miniature. A stand-in's items may be
+    """The measurement of a system that answers: on most of the official items, else on a mini set. A stand-in's items may be
     others."""
     if rows is None:
         return None

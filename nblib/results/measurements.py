@@ -41,7 +41,7 @@ def row(
 
     Args:
         system: what was measured, by its own name (never by the name of a paper's system for which it stands in).
-        benchmark: its label; a miniature's ends in "(mini)".
+        benchmark: its label; a mini set's ends in "(mini)".
         value: in the unit that the papers print (percent, cosine, count).
         data: the corpus and split; a sample says so.
         n: items behind the value.

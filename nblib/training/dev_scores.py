@@ -1,8 +1,8 @@
 """Dev scores: they choose training data and hyperparameters, so that no test set is touched before the end.
 
 Official: samples of STSB dev and of CANNOT-WMT's eval split, the 50 training pairs of NevIR at hand, the authored
-miniatures and the dev anchors; for fine-tuning on NevIR (twenty epochs, each measured) a part of these. Mini, where the
-miniatures are the test sets: STS mini's dev split and the dev anchors.
+mini sets and the dev anchors; for fine-tuning on NevIR (twenty epochs, each measured) a part of these. Mini, where the
+mini sets are the test sets: STS mini's dev split and the dev anchors.
 """
 
 import copy
@@ -87,7 +87,7 @@ def measure(system: System, items: Items, anchors: pd.DataFrame) -> pd.DataFrame
 
     Args:
         items: from the function `items`.
-        anchors: the dev anchors with their variants: how often is a hedge nearer than a negation?
+        anchors: the dev anchors with their variants: how often is a hedge closer than a negation?
 
     Returns:
         set, kind ("general", "negation", or "diagnostic": how similar an encoder finds NevIR's two documents), metric, value

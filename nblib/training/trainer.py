@@ -46,7 +46,7 @@ class Settings:
         method: all weights, or (a bi-encoder) a LoRA on every linear layer of the transformer's blocks.
         loss: one of `losses.LOSSES`. "explicit" is Eq. 1, with the anchor's own negatives only; "in-batch" adds every other
             text of the batch (MNRL, the usual form); "in-batch, hardness-weighted" gives an anchor's own negatives more weight
-            the nearer they are; "symmetric-supcon" makes every text a query, the negatives too (`SymmetricSupConLoss`).
+            the closer they are; "symmetric-supcon" makes every text a query, the negatives too (`SymmetricSupConLoss`).
         batch_size: examples a step.
         pooling: how token vectors become a sentence's: as the base does it, or "mean" or "cls" (the paper's).
         rank: of the LoRA; its alpha is twice that.

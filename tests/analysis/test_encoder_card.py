@@ -44,10 +44,10 @@ def test_the_nearest_published_systems_bracket_the_score():
     assert (encoder_card.nearest_published("nevir", "right_rank", 101).value == known.value.max()).all()
 
 
-def test_a_miniature_has_no_published_counterpart():
+def test_a_mini_set_has_no_published_counterpart():
     assert encoder_card.nearest_published("nevir_mini", "right_rank", 10.0).empty
     shown = encoder_card.with_published(summary("nevir_mini", 10.0, False)).iloc[0]
-    assert (shown.nearest, shown.note) == ("", "authored miniature")
+    assert (shown.nearest, shown.note) == ("", "authored mini set")
     card = encoder_card.card("E", profile(75), summary("nevir_mini", 10.0, False), UNCHANGED).data
     assert "no published score is comparable" in card and "nearest published" not in card
 
@@ -69,7 +69,7 @@ def test_cannots_printed_scores_are_near_pearsons_r_alone():
 
 @pytest.mark.parametrize(
     ("share", "expected"),
-    [(75, "mostly keeps the hedge nearer"), (51, "no better than a coin"), (30, "puts the negation nearer")],
+    [(75, "mostly keeps the hedge closer"), (51, "no better than chance"), (30, "puts the negation closer")],
 )
 def test_the_sentence_follows_the_numbers(share, expected):
     sentence = encoder_card.sentence("E", profile(share, lexical=share - 9, absolute=share + 9))
@@ -80,7 +80,7 @@ def test_the_sentence_follows_the_numbers(share, expected):
 
 def test_without_an_error_no_type_is_called_the_weakest():
     sentence = encoder_card.sentence("E", profile(100))
-    assert "E keeps the hedge nearer than the negation: in 100.0 %" in sentence
+    assert "E keeps the hedge closer than the negation: in 100.0 %" in sentence
     assert sentence.endswith("It is right as often with every type of negation.")
 
 

@@ -44,6 +44,19 @@ def test_the_profile_counts_and_finds_the_weakest(tmp_path):
     assert by_type[negation_profile.weakest(profiled)] == by_type.min()
 
 
+def test_the_largest_errors_have_their_texts_and_what_is_right_is_none(monkeypatch):
+    rows = [("1", "verbal", "word", -0.1), ("2", "lexical", "phrase", -0.3), ("1", "affixal", "word", 0.2)]
+    predicted = pd.DataFrame(rows, columns=["cluster", "negation", "hedge", "margin"])
+    predicted["correct"] = predicted.margin > 0
+    monkeypatch.setattr(hedgetriple, "load", lambda: pd.concat([anchors(), anchors().assign(id="2", anchor="b")]))
+    shown = negation_profile.errors(predicted, 3)
+    assert shown.to_numpy().tolist() == [
+        ["lexical", "b", "lexical", "phrase", -0.3],
+        ["verbal", "a", "verbal", "word", -0.1],
+    ]
+    assert negation_profile.errors(predicted, 0).empty
+
+
 def test_an_empty_variant_is_refused():
     with pytest.raises(embeddings.EmbeddingError, match="it is empty, or no string"):
         negation_profile.predictions(anchors().assign(word=""), BiEncoder(written({})))

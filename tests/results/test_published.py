@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from nblib.results import published

@@ -189,7 +189,7 @@ def _printed() -> list[tuple[Any, answers.Answer]]:
 
 def published_scores(scored: pd.DataFrame) -> pd.DataFrame:
     """The scores of the paper's LLMs for the `test` rows of official scores: system, benchmark, view, value, row (its
-    place in `scored`). Miniatures and sets of our own have no published counterpart."""
+    place in `scored`). Mini sets and sets of our own have no published counterpart."""
     found = []
     for place, item in enumerate(scored.itertuples()):
         if item.view == "test" and corpora.describe(task(item.task).corpus).official:

@@ -40,7 +40,7 @@ MMLU_SHOTS = 5
 MATHEMATICS = (
     "abstract_algebra", "college_mathematics", "elementary_mathematics", "high_school_mathematics", "high_school_statistics",
 )  # fmt: skip
-# The miniature's subjects that the harness calls otherwise
+# The mini set's subjects that the harness calls otherwise
 HARNESS_SUBJECTS = {"world_history": "high_school_world_history", "computer_science": "high_school_computer_science"}
 
 
@@ -100,7 +100,7 @@ def tasks() -> dict[str, LlmTask]:
 
 
 def mmlu_groups() -> dict[str, list[str]]:
-    """MMLU's groups of subjects (stem, humanities, social sciences, other), as the harness has them; the miniature's names
+    """MMLU's groups of subjects (stem, humanities, social sciences, other), as the harness has them; the mini set's names
     included."""
     from lm_eval.tasks.mmlu._generate_configs import SUBJECTS  # part of the harness, which takes seconds to import
 

@@ -22,7 +22,7 @@ ELEMENTS = {
     "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u", "ul",
     "math", "mfrac", "mi", "mn", "mo", "mover", "mrow", "msqrt", "msub", "msubsup", "msup", "mtext", "munder", "munderover",
 }  # fmt: skip
-READ = {"href", "colspan", "rowspan", "display", "stretchy"}  # attributes taken from the source; the others are set here
+READ = {"href", "colspan", "rowspan", "display", "stretchy"}  # attributes kept from the source; others are set here
 ATTRIBUTES = {"*": ["id", "class"], "a": ["href"], "td": ["colspan", "rowspan"], "th": ["colspan", "rowspan", "scope"],
               "div": ["role", "tabindex", "aria-label"], "math": ["display"], "mo": ["stretchy"]}  # fmt: skip
 NUMBER = re.compile(r"[+−-]?\d[\d,]*(\.\d+)?( ?%)?|[–-]?")
