@@ -51,6 +51,7 @@ class Settings:
         pooling: how token vectors become a sentence's: as the base does it, or "mean" or "cls" (the paper's).
         rank: of the LoRA; its alpha is twice that.
         bf16: autocast of the forward pass; weights and optimiser stay float32.
+        dropout: whether the base's dropout is on. Retention compares with the base without it, so its noise would be a loss.
         kinds: of a training on several kinds of batches, each with its own loss (`mixture.read`); empty: `loss` is that of all.
     """
 
@@ -64,6 +65,7 @@ class Settings:
     rank: int = 16
     seed: int = 0
     bf16: bool = True
+    dropout: bool = True
     kinds: Mapping[str, Kind] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,9 +84,9 @@ class Settings:
         return [kind.loss for kind in self.kinds.values()] or [self.loss]
 
     def described(self) -> dict[str, Any]:
-        """All settings as plain values; no `kinds` where there are none, and no `loss` where each kind has its own."""
-        fields = asdict(self)
-        return {key: value for key, value in fields.items() if key != ("loss" if self.kinds else "kinds")}
+        """All settings as plain values; those of trainings on several kinds only there, and then no `loss`."""
+        unused = {"loss"} if self.kinds else {"kinds", "dropout"}
+        return {key: value for key, value in asdict(self).items() if key not in unused}
 
 
 # --- architectures ----------------------------------------------------------------------------------------------------
@@ -201,6 +203,10 @@ def train(
     model = copy.deepcopy(base)
     if settings.method == "lora":
         model = add_lora(model, settings.rank, settings.seed)
+    if not settings.dropout:
+        for layer in model.modules():
+            if isinstance(layer, nn.Dropout):
+                layer.p = 0.0
     gpu = torch.cuda.is_available()
     arguments = chosen.arguments(
         output_dir=str(folder), num_train_epochs=settings.epochs, seed=settings.seed,
