@@ -177,7 +177,7 @@ rule synthesis:
 rule triples:
     input:
         notebook("03_triples"),
-        shipped("hedgetriple", "exclusions", *read_by_07("mini")),
+        shipped("hedgetriple", "exclusions", "contrast_mini", "exclusions_mini", *read_by_07("mini")),
         [] if VARIANTS == "authored" else VARIANTS,
         "data/training/heldout_anchors.txt",
         "data/published/hedge_cues.json",
@@ -196,7 +196,7 @@ rule triples:
 rule encoder_training:
     input:
         notebook("04_encoder_training"),
-        shipped("exclusions"),
+        shipped("exclusions", "contrast_mini", "exclusions_mini"),
         f"{RUN}/triples/anchors.parquet",
     params:
         json=lambda wildcards: parameters(

@@ -40,6 +40,7 @@ CHANGES = ["task", "baseline", "encoder", "before", "after", "difference", "low"
 TRAINING_TEXTS = {
     "both": "authored negations and hedges", "only negation": "authored negations", "only hedging": "authored hedges",
     "NevIR": "NevIR's training pairs", "both + exclusions": "authored negations, hedges and exclusions",
+    "mixture": "authored negations, hedges, contrast passages and exclusions",
 }  # fmt: skip
 SIDES = ("before", "after")
 ALIGNED = "nevir_mini"  # its first pair

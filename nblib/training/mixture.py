@@ -118,6 +118,16 @@ def data_sets(kinds: Mapping[str, Kind], split_anchors: pd.DataFrame, seed: int)
     return DatasetDict(parts)
 
 
+def describe(kinds: Mapping[str, Kind], data: DatasetDict) -> str:
+    """One line on what a training learns from, for a model card."""
+    parts = [
+        f"{len(data[name]) // kind.repeats:,} examples of {name} ({kind.loss}, weight {kind.weight:g}"
+        f"{f', {kind.repeats} times an epoch' if kind.repeats > 1 else ''})"
+        for name, kind in kinds.items()
+    ]
+    return f"{'; '.join(parts)}."
+
+
 def _laid_out(table: pd.DataFrame, name: str, layout: str) -> pd.DataFrame:
     if name == "retention" and layout == "texts":
         return batches.groups(table)
