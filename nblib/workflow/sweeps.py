@@ -10,8 +10,15 @@
           both: {}
           size-100: {size: 100}
           alpha: {interpolations: [0.5], seeds: [0]}
+      mixtures:                      # another sweep, of trainings on several kinds of batches
+        common: {base: all-MiniLM-L6-v2, kinds: {statements: {loss: symmetric-supcon}, contrast: {loss: twins}}}
+        seeds: [0]
+        variants:                    # of `kinds` too a variant says what differs; null takes a kind out
+          margin: {kinds: {contrast: {loss: "twins, margin"}}}
+          no-contrast: {kinds: {contrast: null}}
 
-gives the trainings hedge-mpnet, both-s0, both-s1, …, size-100-s2, alpha-s0, and the interpolated encoder alpha-s0-a050.
+gives the trainings hedge-mpnet, both-s0, both-s1, …, size-100-s2, alpha-s0, margin-s0, no-contrast-s0, and the interpolated
+encoder alpha-s0-a050.
 "09" and "10" have the trainings of other architectures and families, for `nblib train` and `nblib score`.
 """
 
@@ -20,6 +27,7 @@ from collections.abc import Mapping
 from nblib.errors import StudyError
 
 OWN_KEYS = ("score", "seeds", "adapter")  # for the workflow, not for notebook 04
+SWEEPS = ("sweep", "mixtures")  # sections of "04"
 OPTIONS = ("architecture", "data", "base", "epochs", "learning_rate", "size", "seed", "curve")  # of `nblib train`
 
 
@@ -39,17 +47,25 @@ def declared(config: Mapping) -> dict[str, dict]:
         SweepError: two have one name, or one has no base.
     """
     found = {name: dict(settings) for name, settings in section(config, "04", "trainings").items()}
-    sweep = section(config, "04", "sweep")
-    for variant, own in sweep.get("variants", {}).items():
-        for seed in own.get("seeds", sweep["seeds"]):
-            name = f"{variant}-s{seed}"
-            if name in found:
-                raise SweepError(f"Two trainings are called {name}. Rename one.")
-            found[name] = {**sweep["common"], **own, "seed": seed}
+    for sweep in (section(config, "04", name) for name in SWEEPS):
+        for variant, own in sweep.get("variants", {}).items():
+            for seed in own.get("seeds", sweep["seeds"]):
+                name = f"{variant}-s{seed}"
+                if name in found:
+                    raise SweepError(f"Two trainings are called {name}. Rename one.")
+                found[name] = {**sweep["common"], **own, "seed": seed}
+                if kinds := _kinds(sweep["common"].get("kinds", {}), own.get("kinds", {})):
+                    found[name]["kinds"] = kinds
     for name, settings in found.items():
         if "base" not in settings:
             raise SweepError(f"The training {name} has no base. Add e.g. base: all-MiniLM-L6-v2.")
     return found
+
+
+def _kinds(common: Mapping, own: Mapping) -> dict[str, dict]:
+    """The kinds of batches of a variant: the common ones with what it changes, less those it sets to null."""
+    together = {name: {**common.get(name, {}), **(own.get(name) or {})} for name in {**common, **own}}
+    return {name: settings for name, settings in together.items() if own.get(name, settings) is not None}
 
 
 def trainings(config: Mapping) -> dict[str, dict]:

@@ -27,6 +27,25 @@ def test_variants_are_multiplied_by_seeds_and_take_what_is_common():
     assert found["single"] == {"base": "A", "size": 3}
 
 
+def test_a_variant_of_a_mixture_changes_adds_or_takes_out_a_kind():
+    common = {"base": "B", "kinds": {"statements": {"loss": "x", "repeats": 2}, "contrast": {"loss": "y"}}}
+    variants = {
+        "plain": {},
+        "weighted": {"kinds": {"statements": {"repeats": 1, "weight": 0.5}}},
+        "without": {"kinds": {"contrast": None}},
+        "more": {"kinds": {"exclusions": {"loss": "z"}}},
+    }
+    config = {"04": {"mixtures": {"common": common, "seeds": [0], "variants": variants}}}
+    found = {name: settings["kinds"] for name, settings in sweeps.trainings(config).items()}
+    assert found["plain-s0"] == common["kinds"]
+    assert found["weighted-s0"] == {
+        "statements": {"loss": "x", "repeats": 1, "weight": 0.5},
+        "contrast": {"loss": "y"},
+    }
+    assert found["without-s0"] == {"statements": {"loss": "x", "repeats": 2}}
+    assert found["more-s0"] == {**common["kinds"], "exclusions": {"loss": "z"}}
+
+
 def test_interpolations_are_scored_as_encoders_of_their_training():
     assert sweeps.scored(CONFIG) == {
         "single": "single", "both-s0": "both-s0", "both-s1": "both-s1", "between-s7": "between-s7",
