@@ -37,5 +37,6 @@ def accuracies(predictions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def kind(run_dir: str | Path, name: str) -> str:
-    """The architecture of a scored system, as Weller calls it."""
-    return KINDS[scoring.about(run_dir, name).get("kind", "bi-encoder")]
+    """The architecture of a scored system, as Weller calls it; one that Weller doesn't have keeps its own name."""
+    own = scoring.about(run_dir, name).get("kind", "bi-encoder")
+    return KINDS.get(own, own)

@@ -142,7 +142,9 @@ def edits(ids: Sequence[str]) -> np.ndarray:
 
 
 def architectures(run_dir: str | Path, measured: pd.DataFrame) -> pd.DataFrame:
-    """Table 2 with our scores: kind, system, published, ours, low, high; further systems of ours are last within their kind.
+    """Table 2 with our scores: kind, system, published, ours, low, high.
+
+    Further systems of ours are last within their kind; kinds that the paper lacks are last.
 
     Args:
         measured: from `systems.accuracies`, on NevIR.
@@ -157,7 +159,7 @@ def architectures(run_dir: str | Path, measured: pd.DataFrame) -> pd.DataFrame:
         "ours": measured.value, "low": measured.low, "high": measured.high,
     })  # fmt: skip
     joined = table.merge(own, on="system", how="outer", sort=False)
-    joined["kind"] = pd.Categorical(joined.kind.fillna(joined.own_kind), list(dict.fromkeys(kinds)))
+    joined["kind"] = pd.Categorical(joined.kind.fillna(joined.own_kind), list(dict.fromkeys([*kinds, *own.own_kind])))
     return joined.drop(columns="own_kind").sort_values("kind", kind="stable", ignore_index=True)
 
 

@@ -93,20 +93,21 @@ def test_what_is_not_nevir_is_refused():
 
 
 def test_wellers_table_has_ours_beside_its_own_and_others_below(tmp_path):
-    for name, kind in [("TF-IDF", "tf-idf"), ("maxsim-tiny", "late-interaction")]:
+    for name, kind in [("TF-IDF", "tf-idf"), ("maxsim-tiny", "late-interaction"), ("Jaccard", "word overlap")]:
         file = scoring.folder_of(tmp_path, name) / "system.json"
         file.parent.mkdir(parents=True)
         file.write_text(json.dumps({"name": name, "kind": kind, "source": "here"}))
     measured = pd.DataFrame({
-        "system": ["TF-IDF", "maxsim-tiny", "my-encoder"], "value": [5.0, 40.0, 30.0], "low": [1.0, 30.0, 20.0],
-        "high": [9.0, 50.0, 40.0], "n": 100,
+        "system": ["TF-IDF", "maxsim-tiny", "my-encoder", "Jaccard"], "value": [5.0, 40.0, 30.0, 2.0],
+        "low": [1.0, 30.0, 20.0, 0.0], "high": [9.0, 50.0, 40.0, 4.0], "n": 100,
     })  # fmt: skip
     table = weller.architectures(tmp_path, measured).set_index("system")
     assert (table.published["TF-IDF"], table.ours["TF-IDF"]) == (2.0, 5.0)
     assert (table.kind["maxsim-tiny"], table.kind["my-encoder"]) == ("Late Interaction", "Bi-Encoders")
     assert np.isnan(table.published["my-encoder"])
-    assert table.ours.notna().sum() == 3
-    assert len(table) == 24 + 2, "Table 2's systems and two of ours it doesn't have"
+    assert table.index[-1] == "Jaccard" and table.kind["Jaccard"] == "word overlap", "a kind the paper doesn't have"
+    assert table.ours.notna().sum() == 4
+    assert len(table) == 24 + 3, "Table 2's systems and three of ours it doesn't have"
 
 
 def test_an_alignment_is_of_the_passage_with_the_negation(tmp_path):
