@@ -38,7 +38,7 @@ class DocumentError(StudyError):
 
 
 class Record:
-    """The tables of record that the parts are made of."""
+    """The reference tables that the parts are made of."""
 
     def __init__(self, folder: str | Path = RECORD) -> None:
         folder = paths.resolve(folder)
@@ -122,7 +122,8 @@ def _headline(record: Record) -> str:
     for system in SYSTEMS:
         of_system = record.measured[record.measured.system == system]
         texts = [text for text in of_system.trained_on.unique() if text]
-        trained_on = texts[0].replace(" (", ", ").replace(")", "") if texts else ""
+        trained_on = re.sub(r"(.+ pairs) \(([\d,]+) pairs\)", r"\2 of \1", texts[0]) if texts else ""
+        trained_on = trained_on.replace(" (", ", ").replace(")", "")
         row = {"system": f"{system} ({trained_on})" if trained_on else system}
         for head, where in AXES.items():
             fits = of_system[(of_system[["benchmark", "metric", "data"]] == list(where)).all(axis=1)]
@@ -189,7 +190,7 @@ def _general(record: Record) -> str:
 
 
 def _figures(record: Record) -> str:
-    """Every figure of record, by notebook."""
+    """Every reference figure, by notebook."""
     parts = []
     for file in sorted(record.folder.glob("[01]*/fig_*.svg")):
         if file.parent.name not in "".join(parts):
