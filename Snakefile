@@ -130,7 +130,7 @@ def registered(*names):
 
 
 def folder_of(training):
-    """The folder of a training's outputs: the sweep has its own, apart from the figures of record."""
+    """The folder of a training's outputs: the sweep has its own, apart from the reference figures."""
     return RUN if training in SINGLE else f"{RUN}/sweep"
 
 

@@ -1,4 +1,4 @@
-"""Two authored miniatures of the study's own: passages that differ in one polarity, and queries that leave something out.
+"""Two authored mini sets of the study's own: passages that differ in one polarity, and queries that leave something out.
 
 They are held out of the training data of the same collections, so they share voice and construction with these.
 """

@@ -1,7 +1,7 @@
 """Authored items of two contrasting queries and two passages, each the answer to one query alone: twins.
 
 Contrast passages differ in the polarity of one fact, like NevIR's documents; exclusions name what the query leaves out, as
-ExcluIR's do. Those of the split "test" are miniatures, those of "dev" choose hyperparameters.
+ExcluIR's do. Those of the split "test" are mini sets, those of "dev" choose hyperparameters.
 """
 
 import pandas as pd

@@ -3,5 +3,5 @@
 `cli`           the command `nblib`; `commands`: its subcommands, a module each
 `run_notebook`  papermill with strict parameters; `outputs`: what each notebook must leave
 `dependencies`  a notebook's modules by the import graph; `sweeps`: trainings of a configuration
-`record`        figures of record; `archive`: predictions of record; `export`: PNG, HTML and LaTeX
+`record`        reference figures; `archive`: reference predictions; `export`: PNG, HTML and LaTeX
 """

@@ -1,4 +1,4 @@
-"""The predictions of record: with this archive notebooks 08, 09, 10 and 13 need no model.
+"""The reference predictions: with this archive notebooks 08, 09, 10 and 13 need no model.
 
 `nblib unpack official` restores the files below `runs/official`; existing files stay.
 """
@@ -66,7 +66,7 @@ def unpack(scale: str, run_dir: str | Path) -> tuple[int, int]:
     """
     source, run = archive(scale), paths.writable_folder(run_dir)
     if not source.is_file():
-        raise PredictionsError(f"No predictions of record at {source}: only the official scale has them.")
+        raise PredictionsError(f"No reference predictions at {source}: only the official scale has them.")
     with tarfile.open(source) as tar:
         members = tar.getmembers()
         wanted = [member for member in members if not (run / member.name).exists()]

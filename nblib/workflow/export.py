@@ -1,4 +1,4 @@
-"""Export of the figures of record as PNG, and of the tables of record as HTML and LaTeX."""
+"""Export of the reference figures as PNG, and of the reference tables as HTML and LaTeX."""
 
 from pathlib import Path
 
@@ -13,20 +13,20 @@ DOTS_PER_INCH = 150
 
 
 class ExportError(StudyError):
-    """A scale without figures of record."""
+    """A scale without reference figures."""
 
 
 def export(scale: str, target: Path) -> tuple[int, int]:
     """Export everything below a folder, by notebook; return how many figures and how many tables.
 
     Raises:
-        ExportError: there are no figures of record of that scale.
+        ExportError: there are no reference figures of that scale.
     """
     kept = paths.FIGURES / scale
     figures = sorted(kept.glob("[0-9]*/fig_*.svg"))
     if not figures:
         known = sorted(folder.name for folder in paths.FIGURES.iterdir() if folder.is_dir())
-        raise ExportError(f"No figures of record in {kept}. There are: {', '.join(known)}.")
+        raise ExportError(f"No reference figures in {kept}. There are: {', '.join(known)}.")
     for svg in figures:
         with paths.write_atomically(target / svg.relative_to(kept).with_suffix(".png")) as draft:
             draft.write_bytes(png(svg))

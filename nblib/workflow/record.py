@@ -1,4 +1,4 @@
-"""`nblib record official`: compare a finished run with the figures of record, list the differences, copy.
+"""`nblib record official`: compare a finished run with the reference figures, list the differences, copy.
 
 Nothing else writes below `figures/`. CSV and SVG are recorded; `nblib export` makes the other formats. For the official run the
 report is built and recorded, so that a reviewer needs no run, and the predictions, so that comparisons need no model.
@@ -30,7 +30,7 @@ def files(folder: Path) -> dict[str, Path]:
 
 
 def differences(made: dict[str, Path], kept: dict[str, Path]) -> dict[str, list[str]]:
-    """Names by what recording would do: "new", "changed", "gone" (of record, but not in this run)."""
+    """Names by what recording would do: "new", "changed", "gone" (among the reference files, but not in this run)."""
     changed = [name for name in made.keys() & kept.keys() if not filecmp.cmp(made[name], kept[name], shallow=False)]
     return {
         "new": sorted(made.keys() - kept.keys()),
@@ -40,8 +40,8 @@ def differences(made: dict[str, Path], kept: dict[str, Path]) -> dict[str, list[
 
 
 def changed_scores(run: Path, record: Path) -> list[str]:
-    """Measurements that differ between a run's figures and those of record, as lines "name: old → new"; none where the record has
-    no measurements yet."""
+    """Measurements that differ between a run's figures and the reference ones, as lines "name: old → new"; none where there
+    are no reference measurements yet."""
     tables = [folder / "measurements.csv" for folder in (record, run)]
     if not all(table.is_file() for table in tables):
         return []

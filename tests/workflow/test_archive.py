@@ -74,7 +74,7 @@ def test_without_a_comparing_notebook_or_an_archive_it_says_so(project):
     with pytest.raises(PredictionsError, match=r"No executed notebook at .*09_nevir_arch.*make study SCALE=toy"):
         archive.pack("toy", project / "one")
     assert not (project / "one").exists()
-    with pytest.raises(PredictionsError, match=r"No predictions of record at .*quick"):
+    with pytest.raises(PredictionsError, match=r"No reference predictions at .*quick"):
         archive.unpack("quick", "runs/again")
 
 

@@ -49,5 +49,5 @@ def test_an_export_goes_where_it_is_told_and_twice_the_same(kept):
 
 
 def test_a_scale_that_isnt_kept_is_refused(kept):
-    with pytest.raises(export.ExportError, match=r"No figures of record in .*nowhere\. There are: toy"):
+    with pytest.raises(export.ExportError, match=r"No reference figures in .*nowhere\. There are: toy"):
         export.export("nowhere", kept)

@@ -1,6 +1,6 @@
 """The site of a run: pages from templates with their figures and data, in one folder to open or send.
 
-Nothing in it depends on when or how fast the run was made: the report of record is compared line by line.
+Nothing in it depends on when or how fast the run was made: the reference report is compared line by line.
 """
 
 import os

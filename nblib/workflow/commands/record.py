@@ -1,6 +1,6 @@
-"""Compare a finished run with the figures of record, show what differs, and copy.
+"""Compare a finished run with the reference figures, show what differs, and copy.
 
-The figures of record are in figures/SCALE. Of the official run the report and the predictions are recorded as well.
+The reference figures are in figures/SCALE. Of the official run the report and the predictions are recorded as well.
 
 examples:
   nblib record official
@@ -9,7 +9,7 @@ examples:
 import argparse
 import sys
 
-HELP = "make a finished run's figures those of record"
+HELP = "make a finished run's figures the reference figures"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
