@@ -13,7 +13,7 @@ from torch.nn.functional import linear
 
 from nblib import paths, provenance
 from nblib.models import folders, language_models, weights
-from nblib.models.folders import ADAPTER_CONFIG, FinetuningError
+from nblib.models.folders import ADAPTER_CONFIG, BESIDE, FinetuningError
 from nblib.models.language_models import Dtype, LanguageModel
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ Negation Text Representations*, §5.2 and Appendix B, with other data).
 |---|---|
 {listed}
 
-**Provenance.** {provenance.line()}; more in the `.json` beside the folder.
+**Provenance.** {provenance.line()}; {BESIDE}.
 
 **Use.** `PeftModel.from_pretrained(base, folder)`, or `nblib.models.llm_adapters.load(base, folder)`.
 

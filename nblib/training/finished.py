@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nblib import paths
+from nblib import artefacts
 
 TRAINED_FROM = "trained_from"  # the sidecar's key
 
@@ -41,9 +41,5 @@ def texts_sha256(rows: Iterable[Iterable[Any]]) -> str:
 
 
 def is_finished(folder: str | Path, fingerprint: str) -> bool:
-    """Whether the folder holds a model that was trained from just that."""
-    folder = paths.resolve(folder)
-    sidecar = folder.with_name(f"{folder.name}.json")
-    if not (folder.is_dir() and sidecar.is_file()):
-        return False
-    return json.loads(sidecar.read_text(encoding="utf-8")).get(TRAINED_FROM) == fingerprint
+    """Whether the folder holds, undamaged, a model that was trained from just that."""
+    return artefacts.is_whole(folder) and artefacts.about(folder).get(TRAINED_FROM) == fingerprint

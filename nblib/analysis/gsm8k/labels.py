@@ -83,7 +83,8 @@ def put(file: str | Path, item: str, solution: str, label: str) -> pd.DataFrame:
     kept = table[(table.id != item) | (table.solution != text)]
     new = pd.DataFrame([[item, text, label, time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())]], columns=COLUMNS)
     table = pd.concat([kept, new], ignore_index=True)
-    paths.write_csv(table, file)
+    with paths.write_atomically(file) as draft:
+        table.to_csv(draft, index=False, lineterminator="\n")
     return table
 
 
