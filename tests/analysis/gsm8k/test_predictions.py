@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.analysis.gsm8k import predictions
 from nblib.analysis.gsm8k.predictions import FLEXIBLE, INVALID, STRICT, PredictionError, extract
 from nblib.corpora import registry
@@ -21,7 +21,7 @@ SOLUTIONS = [
 def store(table, file):
     """As notebook 11 leaves predictions."""
     back = {new: old for old, new in predictions.STORED.items()}
-    table.drop(columns="gold", errors="ignore").rename(columns=back).to_parquet(file)
+    artefacts.write_table(table.drop(columns="gold", errors="ignore").rename(columns=back), file)
 
 
 def table(**columns):
