@@ -31,17 +31,6 @@ def model_folder(folder: str | Path, card: str, about: dict[str, Any]) -> Iterat
         (draft / artefacts.CARD).write_text(card, encoding="utf-8")
 
 
-def check(folder: Path) -> None:
-    """Check a model folder of this study; one from elsewhere has neither sidecar nor checksum.
-
-    Raises:
-        DamageError: it is not as it was written.
-    """
-    card = folder / artefacts.CARD
-    if artefacts.sidecar(folder).is_file() or (card.is_file() and BESIDE in card.read_text("utf-8", errors="replace")):
-        artefacts.check(folder)
-
-
 def edit_adapter_config(folder: Path, base: str | None, alpha: float | None = None) -> None:
     """Name the base in a saved LoRA's configuration (None: keep the one in it); scale its change by `alpha`."""
     file = folder / ADAPTER_CONFIG

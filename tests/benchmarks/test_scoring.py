@@ -266,7 +266,7 @@ def test_what_is_left_is_what_the_scores_say(tmp_path):
         assert row.value == pytest.approx(100 * kept.correct.mean()) and row.ci_low <= row.value <= row.ci_high
     table = corpora.load("nevir_mini")
     assert done.summary.set_index("task").pairs["nevir_mini"] == 4 * len(table)
-    about = json.loads((tmp_path / "scores" / "TF-IDF" / "system.json").read_text())
+    about = artefacts.read_json(tmp_path / "scores" / "TF-IDF" / "system.json")
     fingerprint = about.pop("fingerprint")
     assert len(fingerprint) == 64 and fingerprint == rankers.TfIdf().fingerprint != rankers.Chance().fingerprint
     expected = {

@@ -127,7 +127,7 @@ def test_bad_files_are_refused(tmp_path, spoilt, fault):
     with pytest.raises(PredictionError, match=fault):
         predictions.load(tmp_path / "bad.parquet")
     (tmp_path / "bad.parquet").write_text("no parquet")
-    with pytest.raises(PredictionError, match="no parquet file"):
+    with pytest.raises(artefacts.DamageError, match=r"bad\.parquet is damaged"):
         predictions.load(tmp_path / "bad.parquet")
 
 
