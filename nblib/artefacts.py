@@ -74,10 +74,7 @@ def check(path: str | Path) -> Path:
         return target
     expected = about(target).get(SHA256)
     if not expected:
-        raise DamageError(
-            f"{target} has no checksum in {sidecar(target).name} beside it. If you know that it is right (made by hand, or by an "
-            f"earlier version), run: nblib seal {target}. Otherwise: {_remedy(target)}"
-        )
+        raise _unsealed(target)
     parts = expected if isinstance(expected, dict) else {"": expected}
     for name, digest in parts.items():
         file = target / name
@@ -187,9 +184,10 @@ def read_json(path: str | Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         found = content.pop(CHECKSUM)
-    except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        why = "has no checksum" if isinstance(error, KeyError) else f"is damaged or absent ({type(error).__name__})"
-        raise DamageError(f"{file} {why}. {_remedy(file)}") from error
+    except KeyError:
+        raise _unsealed(file) from None
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise DamageError(f"{file} is damaged or absent ({type(error).__name__}). {_remedy(file)}") from error
     if found != _checksum(content):
         raise DamageError(f"{file} is damaged: its content doesn't have the checksum in it. {_remedy(file)}")
     return content
@@ -197,6 +195,13 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 def _checksum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _unsealed(target: Path) -> DamageError:
+    return DamageError(
+        f"{target} has no checksum, in it or beside it. If you know that it is right (made by hand, or by an earlier version), "
+        f"run: nblib seal {target}. Otherwise: {_remedy(target)}"
+    )
 
 
 def _remedy(target: Path) -> str:

@@ -15,7 +15,8 @@ DATA = PROJECT_ROOT / "data"
 NOTEBOOKS = PROJECT_ROOT / "notebooks"
 CONFIG = PROJECT_ROOT / "config"
 FIGURES = PROJECT_ROOT / "figures"
-LONGEST_NAME = 100  # characters; file names have prefixes and endings, too
+LONGEST_PART = 255  # bytes, of any file system here
+LONGEST_NAME = 100  # bytes; file names have prefixes and endings, too
 
 
 class PathError(StudyError):
@@ -23,7 +24,13 @@ class PathError(StudyError):
 
 
 def resolve(path: str | Path) -> Path:
-    """The absolute form of a path; a relative one is taken from the project's root."""
+    """The absolute form of a path; a relative one is taken from the project's root.
+
+    Raises:
+        PathError: it has a character that isn't printed, or a part that no file system takes.
+    """
+    if not str(path).isprintable() or any(len(part.encode()) > LONGEST_PART for part in Path(path).parts):
+        raise PathError(f"{str(path)[:60]!r} can't be a path: it is too long, or has control characters.")
     return (PROJECT_ROOT / Path(path).expanduser()).resolve()
 
 

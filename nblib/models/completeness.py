@@ -4,6 +4,7 @@ The checks are for folders on this machine. A model of the hub is fetched whole,
 """
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,13 +38,13 @@ def check_folder(folder: Path) -> None:
     made_here = card.is_file() and BESIDE in card.read_text("utf-8", errors="replace")
     if made_here or artefacts.sidecar(folder).is_file():
         artefacts.check(folder)
-    for pickle in (file for pattern in PICKLES for file in sorted(folder.rglob(pattern))):
+    for pickle in _files(folder, PICKLES):
         if not any(pickle.parent.glob("*.safetensors")):
             raise IncompleteError(
                 f"{pickle} holds pickled weights, which can run code when they are read. Save them as safetensors: "
                 "model.save_pretrained(folder) where you trust them."
             )
-    if not (folder / ADAPTER_CONFIG).is_file() and not any(any(folder.rglob(name)) for name in TOKENIZERS):
+    if not (folder / ADAPTER_CONFIG).is_file() and not _files(folder, TOKENIZERS):
         raise IncompleteError(
             f"{folder} has no tokenizer (none of {', '.join(TOKENIZERS)}). Save the model's tokenizer there."
         )
@@ -104,6 +105,11 @@ def check_lora(model: "Module", folder: Path) -> None:
             f"{folder / LORA} has {len(in_folder)} weights of a LoRA, and its base takes {len(loaded)}. Save it whole, or "
             "load it on the base that it was trained on."
         )
+
+
+def _files(folder: Path, patterns: Iterable[str]) -> list[Path]:
+    """The files of these names in a folder and in those right below, where modules lie."""
+    return [file for pattern in patterns for place in (pattern, f"*/{pattern}") for file in sorted(folder.glob(place))]
 
 
 def _names(folder: Path, pattern: str = "*.safetensors") -> set[str]:
