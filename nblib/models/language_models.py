@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nblib import paths
+from nblib import paths, shipped
 from nblib.errors import StudyError
 from nblib.models import completeness, registry, weights
 
@@ -61,7 +61,7 @@ class LanguageModel:
 @cache
 def entries() -> dict[str, LanguageModelSpec]:
     """All registered language models by name."""
-    return registry.read("language_models.yaml", LanguageModelSpec)
+    return shipped.read_registry("language_models.yaml", LanguageModelSpec)
 
 
 def load(name: str, *, dtype: Dtype = "float32", device: str | None = None) -> LanguageModel:

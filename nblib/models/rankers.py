@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from nblib import paths
+from nblib import paths, shipped
 from nblib.errors import StudyError
-from nblib.models import completeness, encoders, registry
+from nblib.models import completeness, encoders
 from nblib.models.ranker_architectures.base import Ranker, RankerError
 from nblib.models.ranker_architectures.cross_encoder import Cross, MonoT5
 from nblib.models.ranker_architectures.late_interaction import LateInteraction, token_maxsim
@@ -41,7 +41,7 @@ class RankerSpec:
 @cache
 def entries() -> dict[str, RankerSpec]:
     """All registered rankers by name."""
-    return registry.read("rankers.yaml", RankerSpec)
+    return shipped.read_registry("rankers.yaml", RankerSpec)
 
 
 CLASSES = {"SparseEncoder": Sparse, "MultiVectorEncoder": LateInteraction, "CrossEncoder": Cross}  # its class → ours
