@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CHECKSUM, SHA256 = "checksum", "sha256"  # keys of a sidecar: of itself, and of its artefact
 CARD = "README.md"  # of a model folder: people may edit it
+BESIDE = "more in the `.json` beside the folder"  # on the card of each folder that this study makes
 # Folder of a run → the command that makes what lies in it.
 MADE_BY = {
     "synthesis": "nblib run 02 out.ipynb -p run_dir {run}",
@@ -29,6 +30,7 @@ MADE_BY = {
     "scores": "nblib score {name} --run-dir {run} (of a language model: nblib run 11 out.ipynb -p run_dir {run})",
     "results": "nblib run {number} out.ipynb -p run_dir {run}",
     "figures": "nblib run {number} out.ipynb -p run_dir {run}",
+    "checkpoints": "remove {run}/checkpoints/{name}, and train again from the start",
 }
 
 
@@ -52,14 +54,28 @@ def write(path: str | Path, about: Mapping[str, Any] | None = None) -> Iterator[
         DamageError: in its place is a folder that this study hasn't made, or the disk is full.
     """
     target = paths.resolve(path)
-    if target.is_dir() and not sidecar(target).is_file():
-        raise DamageError(
-            f"{target} was not made by this study, so it is not replaced. Remove it, or choose another name."
-        )
+    check_replaceable(target)
     with paths.write_atomically(target) as draft:
         yield draft
         # The sidecar first: after a kill in between, the old artefact counts as damaged and the new one is made again
         write_json(sidecar(target), {**(provenance.collect(**about) if about else {}), SHA256: sha256(draft)})
+
+
+def check_replaceable(path: str | Path) -> None:
+    """Check that there is no folder at a path, or one that this study has made.
+
+    Raises:
+        DamageError: it is another's.
+    """
+    target = paths.resolve(path)
+    if target.is_dir() and not is_ours(target):
+        raise DamageError(f"{target} isn't this study's, so it is not replaced. Remove it, or choose another name.")
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether this study has made a folder: it has a sidecar, or its card says so."""
+    card = folder / CARD
+    return sidecar(folder).is_file() or (card.is_file() and BESIDE in card.read_text("utf-8", errors="replace"))
 
 
 def check(path: str | Path) -> Path:

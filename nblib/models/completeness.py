@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nblib import artefacts
 from nblib.errors import StudyError
-from nblib.models.folders import ADAPTER_CONFIG, BESIDE
+from nblib.models.folders import ADAPTER_CONFIG
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -34,9 +34,7 @@ def check_folder(folder: Path) -> None:
         IncompleteError: pickled weights alone, no tokenizer, or neither modules nor a LoRA nor a model's configuration.
         DamageError: this study made it, and it is not as it was written.
     """
-    card = folder / artefacts.CARD
-    made_here = card.is_file() and BESIDE in card.read_text("utf-8", errors="replace")
-    if made_here or artefacts.sidecar(folder).is_file():
+    if artefacts.is_ours(folder):
         artefacts.check(folder)
     for pickle in _files(folder, PICKLES):
         if not any(pickle.parent.glob("*.safetensors")):

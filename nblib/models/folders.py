@@ -9,7 +9,6 @@ from typing import Any
 from nblib import artefacts
 from nblib.errors import StudyError
 
-BESIDE = "more in the `.json` beside the folder"  # on the card of each folder that this study makes
 ADAPTER_CONFIG = "adapter_config.json"  # peft's, in the folder of a LoRA
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from torch.nn.functional import linear
 
-from nblib import paths, provenance
+from nblib import artefacts, paths, provenance
 from nblib.errors import StudyError
 from nblib.models import completeness, folders, language_models, weights
-from nblib.models.folders import ADAPTER_CONFIG, BESIDE, FinetuningError
+from nblib.models.folders import ADAPTER_CONFIG, FinetuningError
 from nblib.models.language_models import Dtype, LanguageModel
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ Negation Text Representations*, §5.2 and Appendix B, with other data).
 |---|---|
 {listed}
 
-**Provenance.** {provenance.line()}; {BESIDE}.
+**Provenance.** {provenance.line()}; {artefacts.BESIDE}.
 
 **Use.** `PeftModel.from_pretrained(base, folder)`, or `nblib.models.llm_adapters.load(base, folder)`.
 

@@ -102,7 +102,7 @@ def load(run_dir: str | Path) -> pd.DataFrame:
         ResultsError: a file breaks the schema, or two files measure the same thing.
     """
     folder = paths.resolve(run_dir) / "results"
-    files = sorted(folder.glob("*.csv"))
+    files = sorted({*folder.glob("*.csv"), *(sidecar.with_suffix("") for sidecar in folder.glob("*.csv.json"))})
     if not files:
         raise FileNotFoundError(f"No results in {folder}. Run `make study`, or execute a notebook.")
     tables = [validate(read(artefacts.check(file)), str(file)) for file in files]

@@ -399,6 +399,7 @@ def tune(
         history, dev = (pd.read_parquet(folder / f"{part}.parquet") for part in ("history", "dev"))
         if dev[dev_pairs.columns].to_dict("list") == dev_pairs.to_dict("list"):
             return Tuned(folder, history, dev, seconds, found)
+    artefacts.check_replaceable(folder)
     before = probabilities(base, dev_pairs, settings.chat_template)
     del base  # the training wants the memory
     if found:

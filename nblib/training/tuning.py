@@ -17,7 +17,6 @@ from torch import nn
 
 from nblib import artefacts, paths, provenance
 from nblib.models import encoders
-from nblib.models.folders import BESIDE
 from nblib.training import checkpoints, finished, interpolation, trainer
 from nblib.training.dev_scores import DevEvaluator, choose_alpha
 from nblib.training.trainer import Settings
@@ -101,6 +100,8 @@ def tune(
     lora = folder.with_name(f"{folder.name}-lora") if settings.method == "lora" else None
     if not again and all(finished.is_finished(left, fingerprint) for left in filter(None, [folder, *parts, lora])):
         return load(folder, found=True)
+    for left in filter(None, [folder, *parts, lora]):
+        artefacts.check_replaceable(left)
     measured_before = scratch / "epochs.csv"
     if evaluator and measured_before.is_file() and checkpoints.last_checkpoint(scratch):
         evaluator.resume(artefacts.read_table(measured_before))
@@ -196,7 +197,7 @@ license: {"apache-2.0" if settings.base.startswith("all-") else "other"}
 |---|---|
 {listed}
 
-**Provenance.** {provenance.line()}; {BESIDE}.
+**Provenance.** {provenance.line()}; {artefacts.BESIDE}.
 
 **Use.** {trainer.ARCHITECTURES[architecture].use}. **Limits.** English; one voice of training data; similarities are
 lower than the base's for anything negated, so thresholds tuned for the base need tuning anew.

@@ -65,14 +65,17 @@ def read(file: str | Path) -> pd.DataFrame:
     if missing := [column for column in COLUMNS if column not in table]:
         raise LabelError(f"{file}: no column {', '.join(missing)}; labels have {', '.join(COLUMNS)}.")
     if unknown := sorted(set(table.label) - set(LABELS)):
-        raise LabelError(f"{file}: unknown label {', '.join(map(repr, unknown))}; known: {', '.join(LABELS)}.")
+        shown = ", ".join(repr(label[:40]) for label in unknown)
+        raise LabelError(
+            f"{file}: unknown label {shown}; known: {', '.join(LABELS)}. Correct it, or git checkout {file}"
+        )
     if (repeated := table.duplicated(["id", "solution"])).any():
         raise LabelError(f"{file}: {table.id[repeated].iloc[0]} is labelled twice. Delete one line.")
     for column, form in _FORMS.items():
         wrong = table.index[~table[column].str.fullmatch(form)]
         if len(wrong):
             raise LabelError(
-                f"{file}, row {wrong[0] + 2}: {table[column][wrong[0]]!r} can't be a label's {column}. Correct it."
+                f"{file}, row {wrong[0] + 2}: {table[column][wrong[0]][:40]!r} can't be a label's {column}. Correct it."
             )
     return table[COLUMNS]
 
