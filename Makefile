@@ -1,5 +1,6 @@
 # make study   the environment, then every notebook of a scale (SCALE=quick | official | paper), then the report
 # make test    the tests
+# make torture an hour of kills, damaged files and bad input
 # Your own environment instead of .venv (conda, say): make study PYTHON=python
 
 SCALE ?= quick
@@ -10,7 +11,7 @@ PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
 endif
 NBLIB := $(PYTHON) -m nblib.workflow.cli
-.PHONY: study test lint lab report record export
+.PHONY: study test torture lint lab report record export
 
 study: $(ENVIRONMENT)
 	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
@@ -18,6 +19,9 @@ study: $(ENVIRONMENT)
 # As many workers as cores, a file of tests to each in turn; one thread a worker, since more threads than cores make torch crawl
 test: $(ENVIRONMENT)
 	@OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(CORES) --dist loadfile --durations 10
+
+torture: $(ENVIRONMENT)
+	@OMP_NUM_THREADS=1 $(PYTHON) tests/torture/torture.py
 
 lint: $(ENVIRONMENT)
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -c "from importlinter.cli import lint_imports_command as run; run()"

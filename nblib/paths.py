@@ -1,7 +1,9 @@
 """Where things are. Every path is absolute or relative to the project's root, never to the working directory."""
 
 import errno
+import glob
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -114,13 +116,17 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path in the same folder, for a file or a folder; it is renamed to `path` only when the block ends well.
 
     A block that raises, or a process that is killed, leaves at `path` what was there. Only a draft folder replaces a folder.
+    What a killed process left in draft is removed by the next that writes to `path`.
 
     Raises:
         PathError: the disk is full.
     """
     target = resolve(path)
     writable_folder(target.parent)
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    draft = target.with_name(f".{target.name}.{platform.node()}.{os.getpid()}.tmp")
+    for left in target.parent.glob(f".{glob.escape(target.name)}.{platform.node()}.*.tmp"):
+        if not _is_running(int(left.name.split(".")[-2])):
+            _remove(left)
     try:
         yield draft
         if draft.is_dir() and target.is_dir():
@@ -134,4 +140,19 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
             ) from error
         raise
     finally:
-        shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
+        _remove(draft)
+
+
+def _remove(draft: Path) -> None:
+    if draft.is_dir():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
+        draft.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return error.errno != errno.ESRCH
+    return True

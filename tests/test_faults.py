@@ -152,6 +152,7 @@ def test_a_killed_write_leaves_the_old_table_the_new_one_or_an_error_that_names_
             assert "nblib score tiny" in str(error)
         artefacts.write_table(pd.DataFrame({"number": [-1] * 20_000}), file)
         assert artefacts.read_table(file).number.unique().tolist() == [-1]
+        assert {left.name for left in file.parent.iterdir()} == {file.name, f"{file.name}.json"}, "no draft"
 
 
 def test_a_killed_unpacking_is_completed_by_the_next(tmp_path):
