@@ -6,6 +6,7 @@
 SCALE ?= quick
 CORES ?= $(shell python3 -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())")
 GPUS ?= 1
+MINUTES ?= 60
 ifeq ($(origin PYTHON),undefined)
 PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
@@ -21,7 +22,7 @@ test: $(ENVIRONMENT)
 	@OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(CORES) --dist loadfile --durations 10
 
 torture: $(ENVIRONMENT)
-	@OMP_NUM_THREADS=1 $(PYTHON) tests/torture/torture.py
+	@PYTHONPATH=tests OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(PYTHON) tests/torture/torture.py --minutes $(MINUTES)
 
 lint: $(ENVIRONMENT)
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -c "from importlinter.cli import lint_imports_command as run; run()"

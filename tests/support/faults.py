@@ -27,7 +27,7 @@ from nblib.training import checkpoints
 
 TEXTS = ["the boat is red", "the boat is not red", "night and day", "a blue boat"]
 WAY_OUT = re.compile(
-    r"(Make|Restore) (it|them)[^:]*: \w|nblib (run|score)|make study|git checkout|Delete one line|Correct it"
+    r"(Make|Restore) (it|them)[^:]*: \w|nblib (run|score)|make study|git checkout|Delete one line|Correct it|Fetch it again|remove it: the emb"
 )
 
 
