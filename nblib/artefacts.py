@@ -95,7 +95,9 @@ def check(path: str | Path) -> Path:
     for name, digest in parts.items():
         file = target / name
         if not file.is_file() or sha256(file) != digest:
-            fault = "is damaged: its SHA-256 is not the recorded one" if file.is_file() else "is absent"
+            fault = f"is absent, though {sidecar(target).name} describes it"
+            if file.is_file():
+                fault = "is damaged: its SHA-256 is not the recorded one"
             raise DamageError(f"{file} {fault}. {_remedy(target)}")
     return target
 

@@ -12,6 +12,7 @@ from support.encoders import tiny
 from nblib import artefacts, paths
 from nblib.errors import StudyError
 from nblib.models import embeddings
+from nblib.training import checkpoints
 from nblib.workflow import archive
 
 HOSTILE = [
@@ -80,6 +81,15 @@ def test_a_folder_that_the_study_has_not_made_is_not_replaced(tmp_path):
     with pytest.raises(artefacts.DamageError, match="isn't this study's"), artefacts.write(tmp_path / "mine"):
         pytest.fail("the block must not run")
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "three years"
+
+
+def test_only_checkpoints_are_forgotten(tmp_path):
+    (tmp_path / "victim").mkdir()
+    checkpoints.forget(tmp_path / "victim")
+    assert (tmp_path / "victim").is_dir()
+    checkpoints.reserve_folder(tmp_path / "mine", {"seed": 1})
+    checkpoints.forget(tmp_path / "mine")
+    assert not (tmp_path / "mine").exists()
 
 
 def test_a_full_disk_is_named_and_leaves_the_old_file(tmp_path):

@@ -26,9 +26,10 @@ from nblib.models.negation_adapter import NegationAdapter
 from nblib.training import checkpoints
 
 TEXTS = ["the boat is red", "the boat is not red", "night and day", "a blue boat"]
-WAY_OUT = re.compile(
-    r"(Make|Restore) (it|them)[^:]*: \w|nblib (run|score)|make study|git checkout|Delete one line|Correct it|Fetch it again|remove it: the emb"
-)
+WAYS_OUT = (
+    "(Make|Restore) (it|them)[^:]*: \\w", "nblib (run|score)", "make study", "git checkout", "Delete one line", "Correct it",
+    "Fetch it again", "remove it: the embeddings",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def outcome(read: Callable[[], object], expected: object, named: Path) -> tuple[
         said = str(error)
     except Exception as error:
         return "TRACEBACK", f"{type(error).__name__}: {error}"
-    whole = named.name in said and "\n" not in said and bool(WAY_OUT.search(said))
+    whole = named.name in said and "\n" not in said and bool(re.search("|".join(WAYS_OUT), said))
     return ("named" if whole else "UNCLEAR"), said
 
 

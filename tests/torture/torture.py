@@ -29,6 +29,7 @@ from support.encoders import tiny
 from nblib import artefacts, corpora, paths, shipped
 from nblib.models import embeddings
 from nblib.models.folders import model_folder
+from nblib.results import published
 from nblib.workflow import archive
 
 OUTCOMES = ("named", "harmless", "valid edit", "SILENT", "TRACEBACK", "UNCLEAR")
@@ -283,13 +284,9 @@ def inputs(folder: Path, chance: random.Random) -> Iterator[Step]:
 
     yield "names", name
     yield "JSON files", sealed
-    columns = ("model", "revision", "task", "score", "parameters", "source")
     yield (
         "published numbers (form)",
-        spoilt(
-            paths.DATA / "published" / "mteb_results.csv",
-            lambda: shipped.read_table("mteb_results.csv", columns, ("score", "parameters")),
-        ),
+        spoilt(paths.DATA / "published" / "weller.csv", lambda: published.load("weller")),
     )
     yield (
         "registries (form)",

@@ -1,14 +1,17 @@
 """The predictions of record: packed as they were, without a data set's texts; the numbers compared come from them alone."""
 
 import json
+import random
 import tarfile
 
 import numpy as np
 import pandas as pd
 import pytest
+from support import faults
 
 from nblib import artefacts, paths
 from nblib.analysis import systems, training_comparison
+from nblib.errors import StudyError
 from nblib.workflow import archive, cli, record
 from nblib.workflow.archive import PredictionsError
 
@@ -82,6 +85,19 @@ def test_a_second_call_repairs_what_is_absent_or_damaged(project, name, damage):
     archive.unpack("toy", "runs/again")
     assert (project / "runs/again" / name).read_bytes() == whole
     assert archive.unpack("toy", "runs/again") == (0, len(PACKED))
+
+
+def test_a_damaged_archive_is_refused_and_nothing_is_unpacked(project):
+    archive.pack("toy", archive.archive("toy"))
+    file, chance = archive.archive("toy"), random.Random(0)
+    content = file.read_bytes()
+    for damage in [*faults.DAMAGES.values()] * 3:
+        damaged = damage(content, chance)
+        file.unlink() if damaged is None else file.write_bytes(damaged)
+        with pytest.raises(StudyError, match=r"predictions\.tar\.xz"):
+            archive.unpack("toy", "runs/again")
+        assert not list((project / "runs/again").iterdir())
+        file.write_bytes(content)
 
 
 @pytest.mark.parametrize("name", ["../evil.csv", "/tmp/evil.csv", "results/..", "results/a\\b.csv", "a\nb", "x" * 300])
