@@ -224,9 +224,8 @@ def _unsealed(target: Path) -> DamageError:
 
 def _remedy(target: Path) -> str:
     """The command that makes an artefact anew, by where it lies."""
-    for shipped in (paths.DATA, paths.FIGURES):
-        if target.is_relative_to(shipped):
-            return f"Restore it: git checkout {target.relative_to(paths.PROJECT_ROOT)}"
+    if target.is_relative_to(paths.DATA) or target.is_relative_to(paths.FIGURES):
+        return f"Restore it: git checkout {target}"
     kind = next((part for part in reversed(target.parts[:-1]) if part in MADE_BY), None)
     if kind is None:
         return "Make it anew, or restore it from a copy."

@@ -86,7 +86,8 @@ def load(name: str, *, dtype: Dtype = "float32", device: str | None = None) -> L
     except Exception as error:  # transformers, tokenizers and safetensors each have their own
         reason = str(error).partition("\n")[0]
         raise LanguageModelError(f"{source} holds no causal LM ({type(error).__name__}: {reason}).") from error
-    for fault in ("missing", "unexpected"):  # transformers would go on with random ones, or leave some out
+    local = source == paths.resolve(name)  # those of the hub may hold parts for other uses
+    for fault in ("missing", *["unexpected"] * local):  # transformers would go on with random ones, or leave some out
         if names := sorted(found[f"{fault}_keys"]):
             raise LanguageModelError(
                 f"{source} holds no causal LM: {len(names)} weights are {fault}, the first {names[0]}."
