@@ -24,8 +24,8 @@ BESIDE = "more in the `.json` beside the folder"  # on the card of each folder t
 MADE_BY = {
     "synthesis": "nblib run 02 out.ipynb -p run_dir {run}",
     "triples": "nblib run 03 out.ipynb -p run_dir {run}",
-    "encoders": "nblib run 04 out.ipynb -p name {name} -p again true -p run_dir {run}",
-    "llms": "nblib run 05 out.ipynb -p name {name} -p again true -p run_dir {run}",
+    "encoders": "nblib run 04 out.ipynb -p name {name} -p run_dir {run} (or nblib train {name} …)",
+    "llms": "nblib run 05 out.ipynb -p name {name} -p run_dir {run}",
     "adapters": "nblib run 06 out.ipynb -p encoder {name} -p run_dir {run}",
     "scores": "nblib score {name} --run-dir {run} (of a language model: nblib run 11 out.ipynb -p run_dir {run})",
     "results": "nblib run {number} out.ipynb -p run_dir {run}",
