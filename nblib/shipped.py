@@ -1,6 +1,7 @@
 """The data that ship with the project and that people edit: registries (YAML) and published numbers (CSV), checked when read."""
 
 import dataclasses
+import io
 import json
 from collections.abc import Callable, Collection
 from functools import partial
@@ -80,7 +81,10 @@ def read_table(
 
     file = paths.DATA / "published" / name
     try:
-        table = pd.read_csv(file, dtype=str, keep_default_na=False)
+        text = file.read_text(encoding="utf-8")
+        if "\0" in text:  # would end a cell without a word
+            raise ValueError("it has a NUL character")
+        table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:  # also of pandas' parser, and of a text that isn't UTF-8
         raise _error(file, "the file", " ".join(str(error).split())) from error
     if list(table.columns) != list(columns):

@@ -21,7 +21,7 @@ def data(tmp_path, monkeypatch):
     return tmp_path / "data"
 
 
-@pytest.mark.parametrize("cell", ["8.O1", "n/a", "1,5", "8..1", "inf", "nan", " ", "0x1", "8.1\0"])
+@pytest.mark.parametrize("cell", ["8.O1", "n/a", "1,5", "8..1", "inf", "nan", " ", "0x1"])
 def test_a_malformed_number_is_named_by_row_and_column(data, cell):
     file = data / "published" / "weller.csv"
     lines = file.read_text().splitlines()
@@ -38,7 +38,7 @@ def test_a_malformed_number_is_named_by_row_and_column(data, cell):
         published.load("weller")
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a,b\n1,2\n", b'"unclosed'])
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a,b\n1,2\n", b'"unclosed', b"a\0b"])
 def test_a_damaged_table_is_named(data, content):
     (data / "published" / "cao.csv").write_bytes(content)
     with pytest.raises(ShippedError, match=r"cao\.csv, (the file|row 1): .*git checkout"):
