@@ -1,16 +1,18 @@
 # make study   the environment, then every notebook of a scale (SCALE=quick | official | paper), then the report
 # make test    the tests
+# make torture an hour of kills, damaged files and bad input
 # Your own environment instead of .venv (conda, say): make study PYTHON=python
 
 SCALE ?= quick
 CORES ?= $(shell python3 -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())")
 GPUS ?= 1
+MINUTES ?= 60
 ifeq ($(origin PYTHON),undefined)
 PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
 endif
 NBLIB := $(PYTHON) -m nblib.workflow.cli
-.PHONY: study test lint lab report record export
+.PHONY: study test torture lint lab report record export
 
 study: $(ENVIRONMENT)
 	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
@@ -18,6 +20,9 @@ study: $(ENVIRONMENT)
 # As many workers as cores, a file of tests to each in turn; one thread a worker, since more threads than cores make torch crawl
 test: $(ENVIRONMENT)
 	@OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(CORES) --dist loadfile --durations 10
+
+torture: $(ENVIRONMENT)
+	@PYTHONPATH=tests OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(PYTHON) tests/torture/torture.py --minutes $(MINUTES)
 
 lint: $(ENVIRONMENT)
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -c "from importlinter.cli import lint_imports_command as run; run()"

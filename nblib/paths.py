@@ -1,25 +1,69 @@
 """Where things are. Every path is absolute or relative to the project's root, never to the working directory."""
 
+import errno
+import glob
 import os
+import platform
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
+from nblib.errors import StudyError
 
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 DATA = PROJECT_ROOT / "data"
 NOTEBOOKS = PROJECT_ROOT / "notebooks"
 CONFIG = PROJECT_ROOT / "config"
 FIGURES = PROJECT_ROOT / "figures"
+LONGEST_PART = 255  # bytes, of any file system here
+LONGEST_NAME = 100  # bytes; file names have prefixes and endings, too
+
+
+class PathError(StudyError):
+    """A name that can't be part of a path, or a file that can't be written."""
 
 
 def resolve(path: str | Path) -> Path:
-    """The absolute form of a path; a relative one is taken from the project's root."""
+    """The absolute form of a path; a relative one is taken from the project's root.
+
+    Raises:
+        PathError: it has a character that isn't printed, or a part that no file system takes.
+    """
+    if not str(path).isprintable() or any(len(part.encode()) > LONGEST_PART for part in Path(path).parts):
+        raise PathError(f"{str(path)[:60]!r} can't be a path: it is too long, or has control characters.")
     return (PROJECT_ROOT / Path(path).expanduser()).resolve()
+
+
+def checked_name(name: str) -> str:
+    """The name of a run, system, annotator or file, if it can be one part of a path.
+
+    Raises:
+        PathError: it is empty, begins with a dot, has a separator or a character that isn't printed, or is too long.
+    """
+    if (
+        not isinstance(name, str)
+        or not name.strip()
+        or name.startswith(".")
+        or len(name.encode(errors="replace")) > LONGEST_NAME
+    ):
+        fault = f"it must have 1 to {LONGEST_NAME} characters and not begin with a dot"
+    elif not name.isprintable() or {"/", "\\"} & set(name):
+        fault = "it must have no slash, backslash or control character"
+    else:
+        return name
+    shown = repr(name if len(str(name)) <= LONGEST_NAME else f"{name[:40]}…")
+    raise PathError(f"{shown} can't be a name: {fault}. Choose another name.")
+
+
+def inside(folder: str | Path, *names: str) -> Path:
+    """The path below a folder, each part of it a name.
+
+    Raises:
+        PathError: see `checked_name`.
+    """
+    return resolve(folder).joinpath(*map(checked_name, names))
 
 
 def official_data() -> Path | None:
@@ -69,21 +113,46 @@ def writable_folder(path: str | Path) -> Path:
 
 @contextmanager
 def write_atomically(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path in the same folder; it is renamed to `path` only when the block ends well.
+    """Yield a temporary path in the same folder, for a file or a folder; it is renamed to `path` only when the block ends well.
 
-    A block that raises, or a process that is killed, leaves the old file at `path`.
+    A block that raises, or a process that is killed, leaves at `path` what was there. Only a draft folder replaces a folder.
+    What a killed process left in draft is removed by the next that writes to `path`.
+
+    Raises:
+        PathError: the disk is full.
     """
     target = resolve(path)
     writable_folder(target.parent)
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    draft = target.with_name(f".{target.name}.{platform.node()}.{os.getpid()}.tmp")
+    for left in target.parent.glob(f".{glob.escape(target.name)}.{platform.node()}.*.tmp"):
+        if not _is_running(int(left.name.split(".")[-2])):
+            _remove(left)
     try:
         yield draft
+        if draft.is_dir() and target.is_dir():
+            shutil.rmtree(target)
         os.replace(draft, target)
+    except Exception as error:
+        # Some libraries raise errors of their own
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or os.strerror(errno.ENOSPC) in str(error):
+            raise PathError(
+                f"{target} can't be written: the disk is full. Free space, and run the same again."
+            ) from error
+        raise
     finally:
+        _remove(draft)
+
+
+def _remove(draft: Path) -> None:
+    if draft.is_dir():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
         draft.unlink(missing_ok=True)
 
 
-def write_csv(table: "pd.DataFrame", path: str | Path, **options: object) -> None:
-    """Write a table as CSV, atomically, with the same line ends on every system; options as for `DataFrame.to_csv`."""
-    with write_atomically(path) as draft:
-        table.to_csv(draft, index=False, lineterminator="\n", **options)
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return error.errno != errno.ESRCH
+    return True

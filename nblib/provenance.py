@@ -1,13 +1,11 @@
-"""The provenance of a result, in a sidecar: never in the file itself, so that files of record stay comparable."""
+"""The provenance of a result: for its sidecar, never for the file itself, so that files of record stay comparable."""
 
-import json
 import os
 import platform
 import subprocess
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from nblib import paths
 
@@ -25,20 +23,6 @@ def collect(**about: object) -> dict:
         "threads": os.environ.get("OMP_NUM_THREADS", "default"),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }  # fmt: skip
-
-
-def write_sidecar(artefact: str | Path, **about: object) -> Path:
-    """Write `<artefact>.json` (the artefact's own name plus `.json`) and return its path."""
-    sidecar = paths.resolve(f"{artefact}.json")
-    with paths.write_atomically(sidecar) as draft:
-        draft.write_text(json.dumps(collect(**about), indent=2, sort_keys=True, default=str) + "\n", encoding="utf-8")
-    return sidecar
-
-
-def read_sidecar(artefact: str | Path) -> dict:
-    """What `write_sidecar` has left for an artefact; empty where there is none."""
-    sidecar = paths.resolve(f"{artefact}.json")
-    return json.loads(sidecar.read_text(encoding="utf-8")) if sidecar.is_file() else {}
 
 
 def line(**about: object) -> str:

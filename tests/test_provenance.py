@@ -5,13 +5,13 @@ import re
 import subprocess
 import sys
 
-from nblib import paths, provenance
+from nblib import artefacts, paths, provenance
 
 
 def test_a_sidecar_has_its_artefacts_name_and_commit_versions_and_device(tmp_path):
-    sidecar = provenance.write_sidecar(tmp_path / "adapter.safetensors", seed=3, encoder="tiny")
-    assert sidecar == tmp_path / "adapter.safetensors.json"
-    about = json.loads(sidecar.read_text())
+    with artefacts.write(tmp_path / "adapter.safetensors", {"seed": 3, "encoder": "tiny"}) as draft:
+        draft.write_text("weights")
+    about = json.loads((tmp_path / "adapter.safetensors.json").read_text())
     assert about["seed"] == 3
     assert about["encoder"] == "tiny"
     assert re.fullmatch(r"[0-9a-f]{12}(\+changes)?|unknown", about["commit"])
@@ -39,7 +39,7 @@ def test_a_copy_without_git_is_of_unknown_commit(tmp_path, monkeypatch):
 def test_the_environments_secrets_are_not_written_down(tmp_path, monkeypatch):
     for name in ("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "NBLIB_DATA"):
         monkeypatch.setenv(name, "canary-5f3c")
-    assert "canary" not in provenance.write_sidecar(tmp_path / "x").read_text()
+    assert "canary" not in json.dumps(provenance.collect())
     assert "canary" not in provenance.line(seed=1)
 
 

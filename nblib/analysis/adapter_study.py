@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from tqdm.auto import tqdm
 
-from nblib import corpora, paths, results, stats
+from nblib import artefacts, corpora, paths, results, stats
 from nblib.analysis import diagnosis
 from nblib.models import embeddings
 from nblib.models.encoders import Encoder
@@ -251,7 +251,7 @@ def pooled_methods(run_dir: str | Path) -> pd.DataFrame:
     """
     tables = {}
     for file in sorted((paths.resolve(run_dir) / "scores").glob("*/adapter_splits.csv")):
-        runs = pd.read_csv(file)
+        runs = artefacts.read_table(file)
         scores = by_method(runs)
         if len(scores.columns) == runs.k.nunique():
             tables[file.parent.name] = scores

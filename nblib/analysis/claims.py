@@ -12,9 +12,8 @@ from functools import cache
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
-from nblib import paths
+from nblib import paths, shipped
 from nblib.analysis import training_comparison
 from nblib.benchmarks import catalogue, scoring
 from nblib.benchmarks.base import LocalTask
@@ -123,7 +122,7 @@ def load() -> tuple[Claim, ...]:
     """
     known = set(published.exhibits()[["paper", "exhibit"]].itertuples(index=False, name=None))
     found = []
-    for entry in yaml.safe_load(FILE.read_text(encoding="utf-8")):
+    for entry in shipped.read_yaml(FILE):
         try:
             claim = Claim(**{**entry, "checks": tuple(entry.get("checks", ()))})
         except TypeError as error:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from nblib import artefacts
 from nblib.analysis import systems
 from nblib.benchmarks import general_ability, mteb_catalogue, scoring
 from nblib.benchmarks.general_ability import BY_CATEGORY, BY_TASK
@@ -169,7 +170,7 @@ def nevir_and_sts(run_dir: str | Path, names: Sequence[str]) -> pd.DataFrame:
         file = scoring.folder_of(run_dir, name) / "nevir_test.parquet"
         sts = sts_average(run_dir, name)
         if file.is_file() and np.isfinite(sts):
-            found = systems.accuracies({name: pd.read_parquet(file)})
+            found = systems.accuracies({name: artefacts.read_table(file)})
             rows.append((name, found.value.item(), sts, "ours"))
     same = pd.DataFrame(rows, columns=["system", "nevir", "sts", "source"])
     return same.assign(best=pareto(same.nevir, same.sts))

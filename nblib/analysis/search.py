@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nblib import corpora, paths
+from nblib import artefacts, corpora, paths
 from nblib.errors import StudyError
 from nblib.models.systems import System
 
@@ -41,7 +41,7 @@ def run(system: System, run_dir: str | Path, pair_ids: Sequence[str] = QUESTIONS
             passage = passages[place]
             rows.append((pair, query, rank, passage, float(near[place]), passage == own, passage == other))
     table = pd.DataFrame(rows, columns=["pair", "query", "rank", "passage", "similarity", "right", "other"])
-    paths.write_csv(table, _file(run_dir, system.name), float_format="%.4f")
+    artefacts.write_table(table, _file(run_dir, system.name), float_format="%.4f")
     return table
 
 
@@ -62,7 +62,7 @@ def side_by_side(run_dir: str | Path, systems: Sequence[str]) -> pd.DataFrame:
         file = _file(run_dir, name)
         if not file.is_file():
             raise SearchError(f"No search at {file}. Run notebook 07 for {name} with this run_dir.")
-        table = pd.read_csv(file).set_index(["query", "rank"])
+        table = artefacts.read_table(file).set_index(["query", "rank"])
         tables.append(table.apply(lambda row: _cell(row, twins.get(row.passage, "")), axis=1).rename(name))
     return pd.concat(tables, axis=1).loc[tables[0].index].reset_index()
 
@@ -84,7 +84,7 @@ def _cell(row: pd.Series, twin: str) -> str:
 
 def first_right(run_dir: str | Path, system: str) -> tuple[int, int]:
     """How many questions have the right passage first, and how many questions there are."""
-    first = pd.read_csv(_file(run_dir, system)).query("rank == 1")
+    first = artefacts.read_table(_file(run_dir, system)).query("rank == 1")
     return int(first.right.sum()), len(first)
 
 

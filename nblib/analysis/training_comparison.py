@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib import paths, provenance, results, stats
+from nblib import artefacts, paths, results, stats
 from nblib.benchmarks import catalogue, scoring
 
 # Two triples an anchor; "only hedging" uses the verbal negation alone, so it is that type's training, too.
@@ -37,7 +37,7 @@ def settings(run_dir: str | Path, name: str) -> dict:
     """The `SETTINGS` of an encoder of notebook 04, and `variant`: its name without the seed. Another encoder has only `base`:
     itself, or the encoder under its adapter.
     """
-    about = provenance.read_sidecar(paths.resolve(run_dir) / "encoders" / name)
+    about = artefacts.about(paths.inside(run_dir, "encoders", name))
     if not about:
         return {"base": scoring.about(run_dir, name).get("base") or name, "variant": name}
     return {**{key: about.get(key) for key in SETTINGS}, "variant": name.replace(f"-s{about['seed']}", "")}

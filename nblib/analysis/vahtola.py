@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nblib import corpora, paths, provenance, results
+from nblib import artefacts, corpora, paths, results
 from nblib.analysis import systems
 from nblib.benchmarks import scoring
 from nblib.results import published
@@ -101,7 +101,7 @@ def families_on_one_base(
     untrained, rows = scoring.load_predictions(run_dir, base, task), []
     for name in names:
         predictions = scoring.load_predictions(run_dir, name, task)
-        about = provenance.read_sidecar(paths.resolve(run_dir) / "results" / f"07_{name}.csv")
+        about = artefacts.about(paths.inside(run_dir, "results", f"07_{name}.csv"))
         if "family" not in about:
             how = f"nblib train {name} --architecture bi-encoder --data nli --base {base} --run-dir {run_dir}"
             raise scoring.ScoreError(f"{name} was not trained on a family's pairs. Train it, for example on NLI: {how}")

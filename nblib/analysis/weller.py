@@ -14,7 +14,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
-from nblib import paths, stats
+from nblib import artefacts, paths, stats
 from nblib.analysis import systems
 from nblib.benchmarks import scoring
 from nblib.errors import StudyError
@@ -172,7 +172,7 @@ def alignment(run_dir: str | Path, system: str) -> pd.DataFrame:
     file = scoring.folder_of(run_dir, system) / "alignment.csv"
     if not file.is_file():
         raise scoring.ScoreError(f"No token alignment at {file}. Make it: nblib score {system} --run-dir {run_dir}")
-    table = pd.read_csv(file, keep_default_na=False)  # "null" and "nan" are tokens, too
+    table = artefacts.read_table(file, keep_default_na=False)  # "null" and "nan" are tokens, too
     return table[table.document == "negated"].drop(columns="document")
 
 
@@ -211,7 +211,7 @@ def epochs(run_dir: str | Path, every_epoch: str, nevir_trained: Sequence[str]) 
     for name, file, command in curves:
         if not file.is_file():
             raise scoring.ScoreError(f"There are no dev scores by epoch of {name} at {file}. Train it: {command}")
-        table = pd.read_csv(file)
+        table = artefacts.read_table(file)
         tables.append(table if "architecture" in table else table.assign(architecture="bi-encoder"))
     table = pd.concat(tables, ignore_index=True).dropna(subset="n")  # the training loss has no n
     return table[["architecture", "epoch", "set", "value", "n"]].reset_index(drop=True)

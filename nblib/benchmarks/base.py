@@ -14,7 +14,7 @@ from mteb.types import PromptType
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from nblib import corpora, paths
+from nblib import artefacts, corpora
 from nblib.results import answers
 from nblib.results.answers import Answer
 
@@ -134,8 +134,7 @@ class LocalTask:
             raise ValueError(f"{self.metadata.name} ({split}): an item has no id, or one that another has too.")
         self.predictions[split] = predictions
         if folder is not None:
-            with paths.write_atomically(Path(folder) / f"{self.metadata.name}_{split}.parquet") as draft:
-                predictions.to_parquet(draft, index=False)
+            artefacts.write_table(predictions, Path(folder) / f"{self.metadata.name}_{split}.parquet")
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **_: Any) -> dict:
         return {"num_samples": len(self.dataset[split])}

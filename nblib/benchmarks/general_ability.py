@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from nblib import paths, results, stats
+from nblib import artefacts, paths, results, stats
 from nblib.benchmarks import efficiency, mteb_catalogue, mteb_tasks, scoring
 from nblib.benchmarks.mteb_catalogue import TASKS, Choice, GeneralError
 from nblib.benchmarks.mteb_encoder import MtebEncoder
@@ -146,7 +146,7 @@ def load(run_dir: str | Path, system: str) -> pd.DataFrame:
         raise scoring.ScoreError(
             f"No general ability of {system} at {file}. Measure it: nblib score {system} --general short --run-dir {run_dir}"
         )
-    table = pd.read_csv(file, dtype={"caveat": "str"})
+    table = artefacts.read_table(file, dtype={"caveat": "str"})
     return table.assign(caveat=table.caveat.fillna(""))
 
 
@@ -236,9 +236,9 @@ def _finished(system: BiEncoder, task: LocalRows, run_dir: str | Path) -> pd.Dat
     folder, name = scoring.folder_of(run_dir, system.name), task.metadata.name
     file = folder / f"{name}_test.parquet"
     found = mteb.ResultCache(folder / "mteb").load_task_result(name, MtebEncoder(system.encoder).mteb_model_meta)
-    if found is None or not file.is_file() or found.dataset_revision != task.metadata.revision:
+    if found is None or not artefacts.is_whole(file) or found.dataset_revision != task.metadata.revision:
         return None
-    predictions = pd.read_parquet(file)
+    predictions = artefacts.read_table(file)
     # Predictions of other weights under the same name don't give the score that these weights got
     agrees = np.isclose(scoring.point(predictions), found.get_score(), atol=1e-4)
     return predictions if agrees else None
@@ -246,12 +246,12 @@ def _finished(system: BiEncoder, task: LocalRows, run_dir: str | Path) -> pd.Dat
 
 def _seconds(folder: Path) -> dict[str, float]:
     file = folder / FILE
-    return pd.read_csv(file).set_index("task").seconds.to_dict() if file.is_file() else {}
+    return artefacts.read_table(file).set_index("task").seconds.to_dict() if artefacts.is_whole(file) else {}
 
 
 def _write(folder: Path, rows: pd.DataFrame) -> None:
     """Write the rows, and those of other tasks that a run of another choice has left, in the catalogue's order."""
     file = folder / FILE
-    earlier = pd.read_csv(file).query("task not in @rows.task") if file.is_file() else rows.iloc[:0]
+    earlier = artefacts.read_table(file).query("task not in @rows.task") if artefacts.is_whole(file) else rows.iloc[:0]
     whole = pd.concat([earlier, rows]) if len(earlier) else rows
-    paths.write_csv(whole.sort_values("task", key=lambda names: names.map(list(TASKS).index)), file)
+    artefacts.write_table(whole.sort_values("task", key=lambda names: names.map(list(TASKS).index)), file)

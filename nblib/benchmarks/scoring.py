@@ -5,7 +5,6 @@ scored); an encoder also `mteb/` (mteb's result files, by model name and fingerp
 (which tokens make its score of one pair).
 """
 
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ import pandas as pd
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import average_precision_score
 
-from nblib import corpora, paths, provenance, results, stats
+from nblib import artefacts, corpora, paths, results, stats
 from nblib.benchmarks import catalogue, efficiency, mteb_catalogue
 from nblib.benchmarks.base import LocalTask
 from nblib.benchmarks.mteb_encoder import ROLES, MtebEncoder
@@ -69,7 +68,7 @@ class Scores:
 
 def folder_of(run_dir: str | Path, system: str) -> Path:
     """Where a system's scores are kept."""
-    return paths.resolve(run_dir) / "scores" / system.replace("/", "__")
+    return paths.inside(run_dir, "scores", system.replace("/", "__"))
 
 
 def scorable(system: System, names: Sequence[str]) -> list[str]:
@@ -119,8 +118,7 @@ def score(
         rows += [{**row, "seconds": seconds, **counted} for row in summarise(task)]
     describe(system, run_dir)
     if isinstance(system, LateInteraction):
-        with paths.write_atomically(folder / "alignment.csv") as draft:
-            align(system).to_csv(draft, index=False, lineterminator="\n", float_format="%.4f")
+        artefacts.write_table(align(system), folder / "alignment.csv", float_format="%.4f")
     return Scores(pd.DataFrame(rows), predictions, wrapped.seen if wrapped else {})
 
 
@@ -129,8 +127,7 @@ def describe(system: System, run_dir: str | Path) -> None:
     found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
     found["parameters"] = efficiency.parameters(system.model)
     found["trained_on"] = trained_on(run_dir, system.name)
-    with paths.write_atomically(folder_of(run_dir, system.name) / "system.json") as draft:
-        draft.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    artefacts.write_json(folder_of(run_dir, system.name) / "system.json", found)
 
 
 def evaluate(encoder: MtebEncoder, task: LocalTask, folder: Path) -> None:
@@ -188,7 +185,7 @@ def about(run_dir: str | Path, system: str) -> dict[str, Any]:
     """The content of a scored system's `system.json`: name, kind, fingerprint, source, base (the encoder under its adapter),
     parameters (in millions), trained_on; empty where none was left."""
     file = folder_of(run_dir, system) / "system.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return artefacts.read_json(file) if file.is_file() else {}
 
 
 def score_hub(system: BiEncoder, benchmark: str, run_dir: str | Path, *, batch_size: int = 64) -> pd.DataFrame:
@@ -291,16 +288,20 @@ def _truth(table: pd.DataFrame) -> str | None:
     return next((name for name in ("score", "label") if name in table), None) if "similarity" in table else None
 
 
-def _file(run_dir: str | Path, system: str, task: str, split: str = "test") -> Path:
+def predictions_file(run_dir: str | Path, system: str, task: str, split: str = "test") -> Path:
+    """Where a system's per-item predictions are kept."""
     return folder_of(run_dir, system) / f"{task}_{split}.parquet"
 
 
-def save_predictions(table: pd.DataFrame, run_dir: str | Path, system: str, name: str, split: str = "test") -> Path:
-    """Keep per-item predictions (with id, cluster, correct) of something that is no task, where `compare` finds them."""
-    file = _file(run_dir, system, name, split)
-    with paths.write_atomically(file) as draft:
-        table.to_parquet(draft, index=False)
-    return file
+def save_predictions(
+    table: pd.DataFrame, run_dir: str | Path, system: str, name: str, split: str = "test", **about: Any
+) -> Path:
+    """Keep per-item predictions (with id, cluster, correct) of something that is no task, where `compare` finds them.
+
+    Args:
+        about: for the sidecar.
+    """
+    return artefacts.write_table(table, predictions_file(run_dir, system, name, split), about)
 
 
 def load_predictions(run_dir: str | Path, system: str, task: str, split: str = "test") -> pd.DataFrame:
@@ -308,16 +309,17 @@ def load_predictions(run_dir: str | Path, system: str, task: str, split: str = "
 
     Raises:
         ScoreError: there are none.
+        DamageError: they are not as they were written.
     """
-    file, whole = (_file(run_dir, system, name, split) for name in (task, task.removesuffix("_sample")))
+    file, whole = (predictions_file(run_dir, system, name, split) for name in (task, task.removesuffix("_sample")))
     if whole.is_file() and not file.is_file():
-        table = pd.read_parquet(whole)
+        table = artefacts.read_table(whole)
         return table[table.id.isin(catalogue.get(task).rows(split).id)].reset_index(drop=True)
     if not file.is_file():
         data = next((data for data in catalogue.DATA if task in catalogue.names(data)), "mini")
         options = "--general all" if task in mteb_catalogue.TASKS else f"--data {data}"
         raise ScoreError(f"No predictions at {file}. Make them: nblib score {system} {options} --run-dir {run_dir}")
-    return pd.read_parquet(file)
+    return artefacts.read_table(file)
 
 
 def change(before: pd.DataFrame, after: pd.DataFrame, metric: str = "spearman") -> dict[str, float]:
@@ -395,7 +397,7 @@ def compare(
         raise ScoreError("A bootstrap gives intervals and no p values: there is nothing to correct.")
     where, rows = others_dir or run_dir, []
     for first, second in combinations(others, 2) if baseline is None else ((baseline, other) for other in others):
-        there = [name for name in names if _file(where, second, name).is_file()]
+        there = [name for name in names if predictions_file(where, second, name).is_file()]
         wanted = names if complete else there or names[:1]  # none: the first one's absence is the error to show
         for name in wanted:
             before = load_predictions(run_dir if baseline else where, first, name)
@@ -474,7 +476,7 @@ def trained_on(run_dir: str | Path, system: str) -> str:
     """
     name, _, adapter = system.partition("+")
     folders = [paths.resolve(run_dir) / kind / name for kind in ("encoders", "llms")]
-    about = next(filter(None, map(provenance.read_sidecar, folders)), {})
+    about = next(filter(None, map(artefacts.about, folders)), {})
     number, unit = about.get("anchors_used") or about.get("pairs"), "anchors" if "anchors_used" in about else "pairs"
     texts = about.get("training_data") or about.get("data") or ("NevIR" if about.get("pairs") else "")
     described = TRAINING_TEXTS.get(texts, texts)

@@ -16,9 +16,8 @@ from functools import cache
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
-from nblib import paths
+from nblib import paths, shipped
 from nblib.errors import StudyError
 
 TYPES = {"str": str, "text": str, "int": int, "float": (int, float), "list": list, "numbers": list}
@@ -73,10 +72,7 @@ class Corpus:
 @cache
 def entries() -> dict[str, Corpus]:
     """All declared corpora by name."""
-    declared = yaml.safe_load((paths.DATA / "registries" / "corpora.yaml").read_text(encoding="utf-8"))
-    for entry in declared.values():
-        entry["splits"] = {split: Split(**fields) for split, fields in entry["splits"].items()}
-    return {name: Corpus(name=name, **entry) for name, entry in declared.items()}
+    return shipped.read_registry("corpora.yaml", Corpus)
 
 
 def describe(name: str) -> Corpus:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib import corpora, paths
+from nblib import artefacts, corpora, paths
 from nblib.corpora import negator
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS, VARIANTS, held_out
 from nblib.corpora.triple_statistics import distances
@@ -196,8 +196,7 @@ def save(folder: str | Path, tables: dict[str, pd.DataFrame], card: str) -> Path
     """Write the triples as parquet, one file a split, with a card: `datasets.load_dataset(folder)` reads it in one line."""
     folder = paths.writable_folder(folder)
     for name, table in tables.items():
-        with paths.write_atomically(folder / f"{name}.parquet") as draft:
-            check(table).to_parquet(draft, index=False)
+        artefacts.write_table(check(table), folder / f"{name}.parquet")
     files = "".join(f"      - split: {name}\n        path: {name}.parquet\n" for name in tables)
     configs = f"configs:\n  - config_name: default\n    data_files:\n{files}"
     header = f"---\nlicense: cc-by-4.0\nlanguage: en\n{configs}---\n\n"
@@ -232,10 +231,7 @@ def _read(file: str | Path, columns: set[str], notebook: str) -> pd.DataFrame:
     file = paths.resolve(file)
     if not file.is_file():
         raise TripleError(f"There are no anchors at {file}. {_how(notebook)}")
-    try:
-        table = pd.read_parquet(file)
-    except Exception as error:  # pyarrow has its own for every way a file can be damaged
-        raise TripleError(f"{file} can't be read as parquet ({error}). {_how(notebook)}") from error
+    table = artefacts.read_table(file)
     if missing := columns - set(table.columns):
         raise TripleError(f"{file} has no column {', '.join(sorted(missing))}. {_how(notebook)}")
     return table

@@ -4,6 +4,7 @@ import hashlib
 import logging
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
@@ -150,7 +151,10 @@ def similarity(a: np.ndarray, b: np.ndarray, kind: str = "cosine") -> np.ndarray
 
 
 class _Store:
-    """The vectors of one model under one prompt, in an SQLite file: safe for several processes, survives a kill."""
+    """The vectors of one model under one prompt, in an SQLite file: safe for several processes, survives a kill.
+
+    Each vector has a checksum; a damaged one counts as absent, so it is computed again.
+    """
 
     def __init__(self, encoder: Encoder, role: Role) -> None:
         key = hashlib.sha256(f"{encoder.fingerprint}\n{encoder.spec.prompt(role)}".encode()).hexdigest()
@@ -159,10 +163,7 @@ class _Store:
     def __enter__(self) -> "_Store":
         self.connection = sqlite3.connect(self.file, timeout=60)
         try:
-            with self.connection:
-                self.connection.execute(
-                    "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
-                )
+            self._prepare()
         except sqlite3.DatabaseError as error:
             self.connection.close()
             raise self._unusable(error) from error
@@ -179,27 +180,56 @@ class _Store:
             "computed again."
         )
 
+    def _prepare(self) -> None:
+        self.connection.create_function("crc", 2, _crc, deterministic=True)
+        with self.connection:
+            self.connection.execute(
+                "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB, crc INTEGER) WITHOUT ROWID"
+            )
+        if not self._has_checksums():  # of an earlier version
+            with self.connection:
+                self.connection.execute("BEGIN IMMEDIATE")
+                if not self._has_checksums():  # another process may have been faster
+                    self.connection.execute("ALTER TABLE vectors ADD COLUMN crc INTEGER")
+                    self.connection.execute("UPDATE vectors SET crc = crc(text, vector)")
+
+    def _has_checksums(self) -> bool:
+        return any(column[1] == "crc" for column in self.connection.execute("PRAGMA table_info(vectors)"))
+
     def get(self, texts: list[str]) -> dict[str, np.ndarray]:
-        return {text: np.frombuffer(vector, dtype=np.float32) for text, vector in self._rows("vector", texts)}
+        found, damaged = {}, 0
+        for text, whole, vector in self._rows("crc = crc(text, vector), vector", texts):
+            vector = np.frombuffer(vector, dtype=np.float32) if whole else np.zeros(1)
+            if np.isfinite(vector).all() and vector.any():
+                found[text] = vector
+            else:
+                damaged += 1
+        if damaged:
+            logger.warning("%d of %d embeddings in %s are damaged: computed again.", damaged, len(texts), self.file)
+        return found
 
     def known(self, texts: list[str]) -> set[str]:
         return {text for text, _ in self._rows("NULL", texts)}
 
-    def _rows(self, column: str, texts: list[str]) -> Iterator[tuple[str, bytes]]:
+    def _rows(self, columns: str, texts: list[str]) -> Iterator[tuple]:
         by_key = {_key(text): text for text in texts}
         keys = list(by_key)
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
-            query = f"SELECT text, {column} FROM vectors WHERE text IN ({','.join('?' * len(part))})"
+            query = f"SELECT text, {columns} FROM vectors WHERE text IN ({','.join('?' * len(part))})"
             with closing(self.connection.execute(query, part)) as rows:
-                yield from ((by_key[key], value) for key, value in rows)
+                yield from ((by_key[key], *values) for key, *values in rows)
 
     def put(self, texts: list[str], vectors: np.ndarray) -> None:
         with self.connection:
             self.connection.executemany(
-                "INSERT OR IGNORE INTO vectors VALUES (?, ?)",
+                "INSERT OR REPLACE INTO vectors VALUES (?1, ?2, crc(?1, ?2))",
                 [(_key(text), vector.tobytes()) for text, vector in zip(texts, vectors, strict=True)],
             )
+
+
+def _crc(*parts: object) -> int:
+    return zlib.crc32(b"\0".join(part if isinstance(part, bytes) else b"" for part in parts))
 
 
 def _key(text: str) -> bytes:

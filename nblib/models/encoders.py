@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from nblib import paths
-from nblib.models import mteb_encoders, weights
+from nblib.errors import StudyError
+from nblib.models import completeness, mteb_encoders, weights
 from nblib.models.folders import ADAPTER_CONFIG
 from nblib.models.mteb_encoders import MtebModel
 from nblib.models.registry import ModelError, ModelSpec, Role, entries, near
@@ -60,16 +61,19 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
 
     Raises:
         ModelError: nothing of that name can be loaded, or the weights have another checksum than the registry's.
+        IncompleteError, DamageError: a folder lacks something, or is not as this study wrote it.
     """
-    from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.util import is_sentence_transformer_model
 
     folder, spec = paths.resolve(name), entries().get(name)
-    if spec is None and (folder / ADAPTER_CONFIG).is_file():
+    if local := spec is None and folder.is_dir():
+        completeness.check_folder(folder)
+    if local and (folder / ADAPTER_CONFIG).is_file():
         return _with_lora(folder, allow_remote_code, device)
-    registered, elsewhere = spec is not None, spec is None and not folder.is_dir()
-    if spec is None and folder.is_dir():
+    registered, elsewhere = spec is not None, spec is None and not local
+    if local:
+        completeness.check_modules(folder)
         # A folder called like a registered model must not inherit that model's published scores.
         own_name = f"{folder.name}-local" if folder.name in entries() else folder.name
         spec, source, revision = ModelSpec(name=own_name), str(folder), None
@@ -91,9 +95,11 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
             return _from_mteb(name, meta, allow_remote_code, device)
         options = {"trust_remote_code": spec.remote_code, "model_kwargs": {"dtype": "float32"}}
         model = SentenceTransformer(source, revision=revision, device=device, **options)
-    except ModelError:
+        if local:
+            completeness.check_weights(model, folder)
+    except StudyError:
         raise
-    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
+    except Exception as error:  # of half a dozen libraries, each with its own
         if elsewhere and (meta := mteb_encoders.find(name)):
             return _from_mteb(name, meta, allow_remote_code, device)
         where = "a folder" if Path(source).is_dir() else "the hub"
@@ -120,9 +126,10 @@ def _with_lora(folder: Path, allow_remote_code: bool, device: str | None) -> Enc
         base = load(json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"],
                     allow_remote_code=allow_remote_code, device=device)  # fmt: skip
         base.model.load_adapter(str(folder))
-    except ModelError:
+        completeness.check_lora(base.model, folder)
+    except StudyError:
         raise
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except Exception as error:  # peft, safetensors and transformers each have their own
         raise ModelError(f"The LoRA in {folder} can't be put on its base ({type(error).__name__}: {error}).") from error
     return Encoder(replace(base.spec, name=folder.name, sha256=None), base.model.eval(), fingerprint(base.model))
 

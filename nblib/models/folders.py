@@ -1,13 +1,12 @@
 """Model folders: written whole or not at all, each with a model card and a provenance sidecar."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nblib import paths, provenance
+from nblib import artefacts
 from nblib.errors import StudyError
 
 ADAPTER_CONFIG = "adapter_config.json"  # peft's, in the folder of a LoRA
@@ -25,17 +24,10 @@ def model_folder(folder: str | Path, card: str, about: dict[str, Any]) -> Iterat
         card: the model card, `README.md` in the folder.
         about: for the provenance sidecar.
     """
-    target = paths.resolve(folder)
-    draft = target.with_name(f".{target.name}.saving")
-    shutil.rmtree(draft, ignore_errors=True)  # a killed process may have left one
-    try:
-        yield paths.writable_folder(draft)
-        (draft / "README.md").write_text(card, encoding="utf-8")
-        shutil.rmtree(target, ignore_errors=True)
-        draft.rename(target)
-        provenance.write_sidecar(target, **about)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    with artefacts.write(folder, about) as draft:
+        draft.mkdir()
+        yield draft
+        (draft / artefacts.CARD).write_text(card, encoding="utf-8")
 
 
 def edit_adapter_config(folder: Path, base: str | None, alpha: float | None = None) -> None:

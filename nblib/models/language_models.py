@@ -11,15 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nblib import paths
+from nblib import paths, shipped
 from nblib.errors import StudyError
-from nblib.models import registry, weights
+from nblib.models import completeness, registry, weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Dtype = Literal["float32", "bfloat16", "float16"]
-TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")  # a vocabulary is in one of these
 DOWNLOADED = ["*.json", "*.jinja", "*.safetensors", "*.txt", "tokenizer.model"]  # not the same weights in other formats
 
 
@@ -62,7 +61,7 @@ class LanguageModel:
 @cache
 def entries() -> dict[str, LanguageModelSpec]:
     """All registered language models by name."""
-    return registry.read("language_models.yaml", LanguageModelSpec)
+    return shipped.read_registry("language_models.yaml", LanguageModelSpec)
 
 
 def load(name: str, *, dtype: Dtype = "float32", device: str | None = None) -> LanguageModel:
@@ -73,27 +72,26 @@ def load(name: str, *, dtype: Dtype = "float32", device: str | None = None) -> L
         device: None takes a GPU where there is one.
 
     Raises:
-        LanguageModelError: nothing of that name can be had, or what is there has no tokenizer or is no causal LM.
+        LanguageModelError: nothing of that name can be had, or what is there is no causal LM.
+        IncompleteError: its folder has no tokenizer, or pickled weights.
     """
     import torch
-    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     source = folder(name)
-    if not any((source / file).is_file() for file in TOKENIZERS):  # transformers would make up an empty one
-        raise LanguageModelError(
-            f"{source} has no tokenizer (none of {', '.join(TOKENIZERS)}). Save the model's tokenizer there."
-        )
+    completeness.check_folder(source)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
         model, found = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, output_loading_info=True)
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+    except Exception as error:  # transformers, tokenizers and safetensors each have their own
         reason = str(error).partition("\n")[0]
         raise LanguageModelError(f"{source} holds no causal LM ({type(error).__name__}: {reason}).") from error
-    if missing := sorted(found["missing_keys"]):  # transformers would go on with random ones
-        raise LanguageModelError(
-            f"{source} holds no causal LM: {len(missing)} weights are missing, the first {missing[0]}."
-        )
+    local = source == paths.resolve(name)  # those of the hub may hold parts for other uses
+    for fault in ("missing", *["unexpected"] * local):  # transformers would go on with random ones, or leave some out
+        if names := sorted(found[f"{fault}_keys"]):
+            raise LanguageModelError(
+                f"{source} holds no causal LM: {len(names)} weights are {fault}, the first {names[0]}."
+            )
     model = model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
     if _looks_ahead(model):
         raise LanguageModelError(

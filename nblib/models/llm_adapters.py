@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from safetensors import SafetensorError
 from torch.nn.functional import linear
 
-from nblib import paths, provenance
-from nblib.models import folders, language_models, weights
+from nblib import artefacts, paths, provenance
+from nblib.errors import StudyError
+from nblib.models import completeness, folders, language_models, weights
 from nblib.models.folders import ADAPTER_CONFIG, FinetuningError
 from nblib.models.language_models import Dtype, LanguageModel
 
@@ -33,6 +33,7 @@ def load(
 
     Raises:
         LoraError: there is no adapter, or it is one for another base.
+        IncompleteError, DamageError: its folder lacks something, or is not as this study wrote it.
         LanguageModelError: see `language_models.load`.
     """
     if adapter is None:
@@ -40,8 +41,13 @@ def load(
     folder = paths.resolve(adapter)
     if not (folder / ADAPTER_CONFIG).is_file():
         raise LoraError(f"No adapter at {folder}: it has no {ADAPTER_CONFIG}. Make one: nblib run 05 out.ipynb")
-    config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
-    trained_on = config.get("base_model_name_or_path") or "an unnamed model"
+    completeness.check_folder(folder)
+    try:
+        trained_on = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"]
+    except (ValueError, TypeError, KeyError):
+        trained_on = None
+    if not isinstance(trained_on, str):
+        raise LoraError(f"{folder / ADAPTER_CONFIG} names no base_model_name_or_path. Write the base's name there.")
     if not _same(trained_on, base):
         raise LoraError(
             f"The adapter in {folder} was trained on {trained_on}, not on {base}. Set base to {trained_on}."
@@ -51,8 +57,11 @@ def load(
 
     try:
         model = PeftModel.from_pretrained(loaded.model, str(folder))
-    except (RuntimeError, ValueError, OSError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[0]
+        completeness.check_lora(model, folder)
+    except StudyError:
+        raise
+    except Exception as error:  # peft, safetensors and transformers each have their own
+        reason = next(iter(str(error).strip().splitlines()), "")
         raise LoraError(
             f"The adapter in {folder} doesn't fit {base} ({type(error).__name__}: {reason}): it was trained on other weights of "
             "that name, or is damaged. Train it anew with notebook 05."
@@ -152,7 +161,7 @@ Negation Text Representations*, §5.2 and Appendix B, with other data).
 |---|---|
 {listed}
 
-**Provenance.** {provenance.line()}; more in the `.json` beside the folder.
+**Provenance.** {provenance.line()}; {artefacts.BESIDE}.
 
 **Use.** `PeftModel.from_pretrained(base, folder)`, or `nblib.models.llm_adapters.load(base, folder)`.
 

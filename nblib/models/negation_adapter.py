@@ -26,7 +26,7 @@ from safetensors.numpy import load_file, save_file
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.errors import StudyError
 from nblib.models.encoders import Encoder, fingerprint
 from nblib.models.mteb_encoders import MtebModel
@@ -155,11 +155,12 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
     # --- on disk and inside sentence-transformers ---------------------------------------------------------------------
 
     def save(self, path: str | Path, **about: object) -> Path:
-        """Write the adapter as safetensors; weighting, a and what is known `about` it (encoder, data) go in its header."""
+        """Write the adapter as safetensors; weighting and a go in its header, with what is known `about` it (encoder, data), and
+        all that in its sidecar as well."""
         check_is_fitted(self)
         tensors = {"weights": self.weights_, "contributions": self.contributions_}
         header = {"weighting": self.weighting, "a": str(self.a_), "about": json.dumps(about, sort_keys=True)}
-        with paths.write_atomically(path) as draft:
+        with artefacts.write(path, {**about, "weighting": self.weighting, "a": self.a_}) as draft:
             save_file(tensors, draft, metadata=header)
         return paths.resolve(path)
 
@@ -169,12 +170,14 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
 
         Raises:
             AdapterError: no such file, or not an adapter.
+            DamageError: it is not as it was written.
         """
         from safetensors import SafetensorError, safe_open
 
         file = paths.resolve(path)
         if not file.is_file():
             raise AdapterError(f"No adapter at {file}. Notebook 06 makes it: `make study`.")
+        artefacts.check(file)
         try:
             with safe_open(file, framework="numpy") as opened:
                 header = opened.metadata() or {}

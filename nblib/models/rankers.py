@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from nblib import paths
-from nblib.models import encoders, registry
+from nblib import paths, shipped
+from nblib.errors import StudyError
+from nblib.models import completeness, encoders
 from nblib.models.ranker_architectures.base import Ranker, RankerError
 from nblib.models.ranker_architectures.cross_encoder import Cross, MonoT5
 from nblib.models.ranker_architectures.late_interaction import LateInteraction, token_maxsim
@@ -40,7 +41,7 @@ class RankerSpec:
 @cache
 def entries() -> dict[str, RankerSpec]:
     """All registered rankers by name."""
-    return registry.read("rankers.yaml", RankerSpec)
+    return shipped.read_registry("rankers.yaml", RankerSpec)
 
 
 CLASSES = {"SparseEncoder": Sparse, "MultiVectorEncoder": LateInteraction, "CrossEncoder": Cross}  # its class → ours
@@ -58,13 +59,12 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
         RankerError: nothing of that name can be loaded.
         ModelError: as `encoders.load`, for the encoder after `maxsim:`.
     """
-    from safetensors import SafetensorError
-
     if name.startswith(MAXSIM):
         base = encoders.load(name.removeprefix(MAXSIM), allow_remote_code=allow_remote_code, device=device)
         return token_maxsim(base)
     spec, folder = entries().get(name), paths.resolve(name)
-    if spec is None and folder.is_dir():
+    if local := spec is None and folder.is_dir():
+        completeness.check_folder(folder)
         spec = RankerSpec(name=folder.name, kind=_kind_of(folder), hub=str(folder))
     if spec is None:
         raise RankerError(
@@ -76,12 +76,15 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
             f"{name} can't be loaded: its weights exist only for PaddlePaddle, which this study doesn't use."
         )
     try:
-        return _LOADERS[spec.kind](spec, device)
-    except RankerError:
+        ranker = _LOADERS[spec.kind](spec, device)
+        if local:
+            completeness.check_weights(ranker.model, folder)
+    except StudyError:
         raise
-    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
+    except Exception as error:  # of half a dozen libraries, each with its own
         why = str(error).splitlines()[0] if str(error) else ""
         raise RankerError(f"{name} could not be loaded from {spec.hub} ({type(error).__name__}: {why}).") from error
+    return ranker
 
 
 def saved_in(folder: Path) -> str | None:

@@ -1,18 +1,15 @@
 """The encoders by name: what each is, where its weights come from, and how it wants to be used (data/registries/)."""
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, TypeVar
+from typing import Literal
 
-import yaml
-
-from nblib import paths
+from nblib import shipped
 from nblib.errors import StudyError
 
 Role = Literal["symmetric", "query", "document"]
-Spec = TypeVar("Spec")
 REGISTRIES = ("models.yaml", "sentence_transformers.yaml")
 
 
@@ -60,13 +57,7 @@ class ModelSpec:
 @cache
 def entries() -> dict[str, ModelSpec]:
     """All registered encoders by name."""
-    return {name: spec for file in REGISTRIES for name, spec in read(file, ModelSpec).items()}
-
-
-def read(file: str, spec: Callable[..., Spec]) -> dict[str, Spec]:
-    """The entries of a file of data/registries by name."""
-    declared = yaml.safe_load((paths.DATA / "registries" / file).read_text(encoding="utf-8"))
-    return {name: spec(name=name, **entry) for name, entry in declared.items()}
+    return {name: spec for file in REGISTRIES for name, spec in shipped.read_registry(file, ModelSpec).items()}
 
 
 def near(name: str, known: Collection[str]) -> str:

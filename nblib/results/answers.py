@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-import yaml
-
-from nblib import paths
+from nblib import paths, shipped
 from nblib.results import published
 from nblib.results.measurements import ResultsError
 
@@ -73,7 +71,7 @@ class Picture:
 
 @cache
 def _file() -> dict[str, list[Mapping]]:
-    return yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return shipped.read_yaml(FILE)
 
 
 def _made(kind: type, entry: Mapping) -> object:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nblib import paths, provenance
+from nblib import artefacts, paths
 from nblib.results import answers, measurements, published
 from nblib.results.answers import Answer
 
@@ -153,11 +153,11 @@ def _shown(cell: tuple, by_name: dict[str, pd.DataFrame], run_dir: str | Path) -
     files = [file for pattern in patterns for file in sorted((run / "figures").glob(pattern))]
     if not files:
         return {}
-    sidecars = [provenance.read_sidecar(file) for file in sorted((run / "results").glob(f"{picture.notebook}_*.csv"))]
+    sidecars = [artefacts.about(file) for file in sorted((run / "results").glob(f"{picture.notebook}_*.csv"))]
     mini = any(about.get("data") == "mini" for about in sidecars)
     note = "; ".join(filter(None, [picture.note, "drawn from a mini set" * mini]))
     return {
-        "measured": "stand-in" if mini else picture.measured, "agrees": NOTHING, "n": len(pd.read_csv(files[0])),
+        "measured": "stand-in" if mini else picture.measured, "agrees": NOTHING, "n": len(artefacts.read_table(files[0])),
         "data": f"{files[0].parent.name}/{files[0].stem}", "note": note,
     }  # fmt: skip
 

@@ -7,9 +7,8 @@ impossible, so several of them together tell which n they were taken over.
 from collections.abc import Sequence
 
 import pandas as pd
-import yaml
 
-from nblib import paths
+from nblib import paths, shipped
 from nblib.results import published
 from nblib.results.measurements import ResultsError
 
@@ -52,7 +51,7 @@ def table() -> pd.DataFrame:
         ResultsError: a group names no printed number.
     """
     rows = []
-    for group in yaml.safe_load(FILE.read_text(encoding="utf-8")):
+    for group in shipped.read_yaml(FILE):
         numbers = _numbers(group)
         least = smallest_n(numbers)
         for n in group["n"]:

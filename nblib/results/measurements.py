@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.errors import StudyError
 
 COLUMNS = [
@@ -86,10 +86,10 @@ def _name(rows: pd.DataFrame) -> str:
     return " / ".join(map(str, rows.iloc[0][KEY]))
 
 
-def save(rows: list[dict], path: str | Path) -> pd.DataFrame:
-    """Validate measurements (see `row`) and write them as CSV."""
+def save(rows: list[dict], path: str | Path, **about: object) -> pd.DataFrame:
+    """Validate measurements (see `row`) and write them as CSV, with what is known `about` them in the sidecar."""
     table = validate(pd.DataFrame(rows, columns=None if rows else COLUMNS), str(path))
-    paths.write_csv(table, path)
+    artefacts.write_table(table, path, about)
     return table
 
 
@@ -98,13 +98,14 @@ def load(run_dir: str | Path) -> pd.DataFrame:
 
     Raises:
         FileNotFoundError: there are none.
+        DamageError: a file is not as it was written.
         ResultsError: a file breaks the schema, or two files measure the same thing.
     """
     folder = paths.resolve(run_dir) / "results"
-    files = sorted(folder.glob("*.csv"))
+    files = sorted({*folder.glob("*.csv"), *(sidecar.with_suffix("") for sidecar in folder.glob("*.csv.json"))})
     if not files:
         raise FileNotFoundError(f"No results in {folder}. Run `make study`, or execute a notebook.")
-    tables = [validate(read(file), str(file)) for file in files]
+    tables = [validate(read(artefacts.check(file)), str(file)) for file in files]
     return validate(pd.concat(tables, ignore_index=True), str(folder))
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
-from nblib import paths, provenance
+from nblib import paths
 from nblib.results import measurements, plotting, tables
 
 
@@ -24,9 +24,9 @@ class Outputs:
         number, _, rest = notebook.partition("_")
         self.notebook = notebook
         self.run_dir = paths.resolve(run_dir)
-        self.folder = self.run_dir / "figures" / notebook
+        self.folder = paths.inside(run_dir, "figures", notebook)
         self.ending = f"_{variant}" if variant else ""
-        self.results = self.run_dir / "results" / f"{number}_{variant or rest}.csv"
+        self.results = paths.inside(run_dir, "results", f"{number}_{variant or rest}.csv")
 
     def figure(self, figure: Figure, name: str, data: pd.DataFrame) -> None:
         """Write `fig_<name>` as SVG, and its data as CSV."""
@@ -42,6 +42,4 @@ class Outputs:
         Raises:
             ResultsError: a row breaks the schema, or stands twice.
         """
-        recorded = measurements.save(list(rows), self.results)
-        provenance.write_sidecar(self.results, **{"notebook": self.notebook, **about})
-        return recorded
+        return measurements.save(list(rows), self.results, **{"notebook": self.notebook, **about})

@@ -10,7 +10,7 @@ from adjustText import adjust_text
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.results.measurements import DECIMALS
 
 # Okabe and Ito's colours, distinct for every common kind of colour vision.
@@ -93,5 +93,5 @@ def save_figure(figure: Figure, target: str | Path, data: pd.DataFrame) -> list[
     # hashsalt again: a notebook that changed rcParams must not change the ids inside the SVG
     with paths.write_atomically(svg) as draft, mpl.rc_context({"svg.hashsalt": target.name}):
         figure.savefig(draft, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
-    paths.write_csv(data.round(DECIMALS), table)
+    artefacts.write_table(data.round(DECIMALS), table)
     return [svg, table]

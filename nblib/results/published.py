@@ -11,7 +11,7 @@ from functools import cache
 
 import pandas as pd
 
-from nblib import paths
+from nblib import paths, shipped
 
 PAPERS = {
     "truong": "Truong et al., Learning Robust Negation Text Representations",
@@ -19,6 +19,9 @@ PAPERS = {
     "vahtola": "Vahtola et al., It Is Not Easy To Detect Paraphrases (SemAntoNeg)",
     "weller": "Weller et al., NevIR: Negation in Neural Information Retrieval",
 }
+
+# Printed values that are no numbers: hyperparameters of Truong's Table 4
+WORDS = ("None", "q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj")
 
 # Models whose name in a paper is not the registry's.
 SYSTEM_NAMES = {
@@ -63,15 +66,13 @@ def load(paper: str) -> pd.DataFrame:
 
     Raises:
         ValueError: no such paper.
+        ShippedError: a cell is malformed.
     """
     if paper not in PAPERS:
         raise ValueError(f"No published numbers for {paper!r}. Papers: {', '.join(PAPERS)}.")
-    # two of Truong's hyperparameters are the word "None", which is not a missing value
-    table = pd.read_csv(paths.DATA / "published" / f"{paper}.csv", dtype=str, keep_default_na=False)
-    table["printed"] = table.value
-    for column in ("value", "std"):
-        table[column] = pd.to_numeric(table[column], errors="coerce")
-    return table
+    columns = ("paper", "exhibit", "system", "benchmark", "metric", "value", "std", "unit", "note")
+    table = shipped.read_table(f"{paper}.csv", columns, ("value", "std"), WORDS)
+    return table.assign(printed=shipped.read_table(f"{paper}.csv", columns).value)
 
 
 def value(paper: str, exhibit: str, system: str, metric: str, benchmark: str | None = None) -> float:
@@ -156,4 +157,4 @@ def hedge_cues() -> dict[str, list[str]]:
 
 def exhibits() -> pd.DataFrame:
     """Every exhibit of the four papers: paper, exhibit, title, notebook (the number of the notebook that makes it)."""
-    return pd.read_csv(paths.DATA / "published" / "exhibits.csv", dtype=str, keep_default_na=False)
+    return shipped.read_table("exhibits.csv", ("paper", "exhibit", "title", "notebook", "systems"))

@@ -9,7 +9,7 @@ from functools import cache
 
 import pandas as pd
 
-from nblib import paths
+from nblib import shipped
 from nblib.results import published
 
 OURS_FIRST = "sentence-transformers"  # whose model is meant by a bare name that several organisations use
@@ -23,7 +23,8 @@ def load() -> pd.DataFrame:
     `source` is "run" (with mteb, by its maintainers or contributors), "restored" (a run whose file was deleted later), or
     "self-reported" (copied from the model's card).
     """
-    table = pd.read_csv(paths.DATA / "published" / "mteb_results.csv", dtype={"revision": str})
+    columns = ("model", "revision", "task", "score", "parameters", "source")
+    table = shipped.read_table("mteb_results.csv", columns, ("score", "parameters"))
     return table.assign(parameters=table.parameters / MILLION)
 
 
@@ -69,6 +70,6 @@ def nevir() -> pd.DataFrame:
     sizes = table[(table.exhibit == "Table 2") & (table.metric == "parameters")]
     in_millions = sizes["value"].where(sizes.unit != "billion", sizes["value"] * 1000)
     printed["parameters"] = printed.system.map(dict(zip(sizes.system, in_millions, strict=True)))
-    looked_up = pd.read_csv(paths.DATA / "published" / "nevir_literature.csv")
     columns = ["system", "kind", "parameters", "value", "source"]
+    looked_up = shipped.read_table("nevir_literature.csv", columns, ("parameters", "value"))
     return pd.concat([printed[columns], looked_up[columns]], ignore_index=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from IPython.display import Markdown
 from pandas.io.formats.style import Styler
 
-from nblib import paths
+from nblib import artefacts
 from nblib.results.measurements import DECIMALS
 
 CSS = [
@@ -44,7 +44,7 @@ def show(table: pd.DataFrame, caption: str, digits: int = 2, html: Sequence[str]
 
 def save_table(table: pd.DataFrame, target: str | Path, caption: str, digits: int = 2) -> Styler:
     """Write `<target>.csv` and return the table for the notebook (`nblib export` makes HTML and LaTeX of it)."""
-    paths.write_csv(table.round(DECIMALS), f"{target}.csv")
+    artefacts.write_table(table.round(DECIMALS), f"{target}.csv")
     return show(table, caption, digits)
 
 

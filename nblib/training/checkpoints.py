@@ -11,8 +11,10 @@ from transformers import Trainer
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.models.folders import FinetuningError
+
+RESERVED = "training.json"  # in each folder of checkpoints
 
 
 def reserve_folder(folder: Path, about: dict[str, Any]) -> None:
@@ -25,13 +27,12 @@ def reserve_folder(folder: Path, about: dict[str, Any]) -> None:
         FinetuningError: it holds the checkpoints of another.
     """
     mine = json.loads(json.dumps(about))
-    file = folder / "training.json"
-    if file.is_file() and last_checkpoint(folder) and json.loads(file.read_text(encoding="utf-8")) != mine:
+    file = folder / RESERVED
+    if file.is_file() and last_checkpoint(folder) and artefacts.read_json(file) != mine:
         raise FinetuningError(
             f"{folder} holds the checkpoints of another training. Remove the folder, or give this training another name."
         )
-    with paths.write_atomically(file) as draft:
-        draft.write_text(json.dumps(mine, indent=2) + "\n", encoding="utf-8")
+    artefacts.write_json(file, mine)
 
 
 def last_checkpoint(folder: Path) -> str | None:
@@ -43,8 +44,9 @@ def last_checkpoint(folder: Path) -> str | None:
 
 
 def forget(folder: str | Path) -> None:
-    """Remove a finished training's checkpoints."""
-    shutil.rmtree(paths.resolve(folder), ignore_errors=True)
+    """Remove a finished training's checkpoints; another folder stays."""
+    if (paths.resolve(folder) / RESERVED).is_file():
+        shutil.rmtree(paths.resolve(folder), ignore_errors=True)
 
 
 def run(trainer: Trainer, folder: Path, out_of_memory: FinetuningError) -> pd.DataFrame:

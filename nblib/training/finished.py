@@ -6,11 +6,14 @@ again and not run twice.
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nblib import paths
+from nblib import artefacts
+
+logger = logging.getLogger(__name__)
 
 TRAINED_FROM = "trained_from"  # the sidecar's key
 
@@ -41,9 +44,9 @@ def texts_sha256(rows: Iterable[Iterable[Any]]) -> str:
 
 
 def is_finished(folder: str | Path, fingerprint: str) -> bool:
-    """Whether the folder holds a model that was trained from just that."""
-    folder = paths.resolve(folder)
-    sidecar = folder.with_name(f"{folder.name}.json")
-    if not (folder.is_dir() and sidecar.is_file()):
+    """Whether the folder holds, undamaged, a model that was trained from just that."""
+    try:
+        return artefacts.about(folder).get(TRAINED_FROM) == fingerprint and artefacts.check(folder).is_dir()
+    except artefacts.DamageError as error:
+        logger.warning("Trained again, because of damage: %s", error)
         return False
-    return json.loads(sidecar.read_text(encoding="utf-8")).get(TRAINED_FROM) == fingerprint

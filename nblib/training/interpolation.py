@@ -5,7 +5,6 @@
 """
 
 import copy
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTran
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import Tensor, nn
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.models.folders import FinetuningError, edit_adapter_config, model_folder
 
 
@@ -110,8 +109,7 @@ def save(
 
 def training_data(encoder: str | Path) -> str:
     """What an encoder was trained on (see `triples.training_set`), by the sidecar of its folder; "" where it isn't known."""
-    sidecar = paths.resolve(f"{encoder}.json")
-    return json.loads(sidecar.read_text(encoding="utf-8")).get("training_data", "") if sidecar.is_file() else ""
+    return artefacts.about(encoder).get("training_data", "")
 
 
 def save_adapter(model: SentenceTransformer, folder: str | Path, card: str, alpha: float = 1.0, **about: Any) -> Path:

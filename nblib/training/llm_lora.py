@@ -6,7 +6,6 @@ accelerate's launcher (`accelerate launch -m nblib.training.llm_lora FOLDER`), a
 trains, asks the dev pairs before and after, and keeps all of it; a training that was kept is not run again.
 """
 
-import json
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.models import language_models, llm_adapters
 from nblib.models.language_models import Dtype, LanguageModel
 from nblib.models.llm_adapters import LoraError
@@ -220,16 +219,15 @@ def train(
             "Choose a batch_size that both divide."
         )
     checkpoints.reserve_folder(folder, {**asdict(settings), "pairs": _texts_sha256(table)})
-    with paths.write_atomically(folder / "pairs.parquet") as draft:
-        table.to_parquet(draft, index=False)
+    artefacts.write_table(table, folder / "pairs.parquet")
     job = {"settings": asdict(settings), "processes": processes, "checkpoint_steps": checkpoint_steps}
-    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    artefacts.write_json(folder / "job.json", job)
     if processes == 1:
         _run(folder)
     else:
         _launch(folder, processes)
     tuned = llm_adapters.load(settings.base, folder / "adapter", dtype=settings.dtype)
-    return tuned, pd.read_csv(folder / "history.csv")
+    return tuned, artefacts.read_table(folder / "history.csv")
 
 
 def _texts_sha256(table: pd.DataFrame) -> str:
@@ -263,11 +261,11 @@ class _AnswerTrainer(Trainer):
 
 def _run(folder: Path) -> None:
     """What each process does: train on the pairs in the folder; the first leaves adapter and history there."""
-    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    job = artefacts.read_json(folder / "job.json")
     settings, processes = Settings(**job["settings"]), job["processes"]
     base, gpu = _base(settings), torch.cuda.is_available()
     answers = answer_tokens(base.tokenizer, settings.chat_template)
-    table = pd.read_parquet(folder / "pairs.parquet")
+    table = artefacts.read_table(folder / "pairs.parquet")
     inputs = [
         tokens(base.tokenizer, *texts, settings.chat_template)
         for texts in zip(table.sentence_1, table.sentence_2, strict=True)
@@ -293,7 +291,7 @@ def _run(folder: Path) -> None:
         "are of these settings."
     ))  # fmt: skip
     if trainer.is_world_process_zero():
-        history.to_csv(folder / "history.csv", index=False)
+        artefacts.write_table(history, folder / "history.csv")
         llm_adapters.save(replace(base, model=model), folder / "adapter", "", base=settings.base)
 
 
@@ -388,7 +386,7 @@ def tune(
     Raises:
         LoraError: the kept adapter doesn't give the trained one's probabilities to the last bit; see also `train`.
     """
-    folder, checkpointed = (paths.resolve(run_dir) / part / name for part in ("llms", "checkpoints"))
+    folder, checkpointed = (paths.inside(run_dir, part, name) for part in ("llms", "checkpoints"))
     dev_pairs = dev_pairs.reset_index(drop=True)
     base = llm_adapters.load(settings.base, dtype=settings.dtype)
     trained_from = finished.fingerprint(
@@ -397,10 +395,11 @@ def tune(
     )  # fmt: skip
     found = not again and finished.is_finished(folder, trained_from)
     if found:
-        seconds = json.loads(folder.with_name(f"{name}.json").read_text(encoding="utf-8"))["seconds"]
+        seconds = artefacts.about(folder)["seconds"]
         history, dev = (pd.read_parquet(folder / f"{part}.parquet") for part in ("history", "dev"))
         if dev[dev_pairs.columns].to_dict("list") == dev_pairs.to_dict("list"):
             return Tuned(folder, history, dev, seconds, found)
+    artefacts.check_replaceable(folder)
     before = probabilities(base, dev_pairs, settings.chat_template)
     del base  # the training wants the memory
     if found:

@@ -4,7 +4,6 @@ In `training/` of the model's folder lies what a notebook draws: the loss (`hist
 (`epochs.csv`), and those of every α (`alphas.csv`).
 """
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import torch
 from datasets import DatasetDict
 from torch import nn
 
-from nblib import paths, provenance
+from nblib import artefacts, paths, provenance
 from nblib.models import encoders
 from nblib.training import checkpoints, finished, interpolation, trainer
 from nblib.training.dev_scores import DevEvaluator, choose_alpha
@@ -101,13 +100,15 @@ def tune(
     lora = folder.with_name(f"{folder.name}-lora") if settings.method == "lora" else None
     if not again and all(finished.is_finished(left, fingerprint) for left in filter(None, [folder, *parts, lora])):
         return load(folder, found=True)
+    for left in filter(None, [folder, *parts, lora]):
+        artefacts.check_replaceable(left)
     measured_before = scratch / "epochs.csv"
     if evaluator and measured_before.is_file() and checkpoints.last_checkpoint(scratch):
-        evaluator.resume(_read(measured_before))
+        evaluator.resume(artefacts.read_table(measured_before))
 
     def evaluate(model: nn.Module, epoch: int) -> None:
         evaluator(model, epoch)
-        _write(evaluator.table(), measured_before)
+        artefacts.write_table(evaluator.table(), measured_before)
 
     before = evaluator(evaluator.base.model, 0) if evaluator else None
     started = time.perf_counter()
@@ -144,13 +145,8 @@ def load(folder: str | Path, found: bool = False) -> Tuned:
     """A finished training from the folder of its model."""
     folder = paths.resolve(folder)
     tables = {name: _read(folder / "training" / f"{name}.csv") for name in ("history", "epochs", "alphas")}
-    about = json.loads(paths.resolve(f"{folder}.json").read_text(encoding="utf-8"))
+    about = artefacts.about(folder)
     return Tuned(folder, **tables, alpha=about["alpha"], seconds=about["seconds"], found=found)
-
-
-def _write(table: pd.DataFrame, file: Path) -> None:
-    with paths.write_atomically(file) as draft:
-        table.to_csv(draft, index=False, lineterminator="\n")
 
 
 def _read(file: Path) -> pd.DataFrame:
@@ -201,7 +197,7 @@ license: {"apache-2.0" if settings.base.startswith("all-") else "other"}
 |---|---|
 {listed}
 
-**Provenance.** {provenance.line()}; more in the `.json` beside the folder.
+**Provenance.** {provenance.line()}; {artefacts.BESIDE}.
 
 **Use.** {trainer.ARCHITECTURES[architecture].use}. **Limits.** English; one voice of training data; similarities are
 lower than the base's for anything negated, so thresholds tuned for the base need tuning anew.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nblib import paths, provenance
+from nblib import artefacts, paths
 
 NOTHING = ("", "none", 0, None, [], {})  # values of a parameter that isn't given
 
@@ -145,7 +145,7 @@ def missing(notebook: str, parameters: Mapping[str, object], since: float) -> li
         results = paths.resolve(run_dir).glob(f"results/{number}_*.csv")
         # A file system's clock is coarse. `nblib score`, which may run beside the notebook, writes results of the same number.
         recent = [file for file in results if file.stat().st_mtime >= since - 1]
-        written = [file for file in recent if provenance.read_sidecar(file).get("notebook") == notebook]
+        written = [file for file in recent if artefacts.about(file).get("notebook") == notebook]
         variants = [file.stem.partition("_")[2] for file in written]
         if not variants:
             return [f"{run_dir}/results/{number}_….csv"]

@@ -60,14 +60,15 @@ def record(scale: str) -> dict[str, list[str]]:
         RecordError: there is no finished run, or its report is too large.
         ReportError, PredictionsError: the report can't be built, or a comparing notebook is missing.
     """
-    run, target = paths.resolve(f"runs/{scale}"), paths.FIGURES / scale
+    run, target = paths.inside("runs", scale), paths.inside(paths.FIGURES, scale)
     if not (run / "figures" / "scoreboard.csv").is_file():
         raise RecordError(f"No finished run in {run}. Run: make study SCALE={scale}")
     made = {name: file for name, file in files(run / "figures").items() if file.suffix in KEPT}
     if scale in WITH_REPORT:
         packed = archive.archive(scale).name
         archive.pack(scale, run / packed)
-        made |= {packed: run / packed} | {f"report/{name}": file for name, file in _report(scale).items()}
+        made |= {name: run / name for name in (packed, f"{packed}.json")}
+        made |= {f"report/{name}": file for name, file in _report(scale).items()}
     found = {**differences(made, files(target)), "scores": changed_scores(run / "figures", target)}
     for name in found["new"] + found["changed"]:
         (target / name).parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from support.encoders import tiny
 
-from nblib import provenance
+from nblib import artefacts
 from nblib.analysis import encoder_card
 from nblib.benchmarks import catalogue, scoring
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
@@ -100,7 +100,7 @@ def test_chance_is_that_of_the_task(task, expected):
 
 def test_an_encoder_trained_on_such_texts_says_so(tmp_path):
     for name, training_data in [("hedge", "both"), ("nevir", "NevIR")]:
-        provenance.write_sidecar(tmp_path / name, training_data=training_data)
+        artefacts.write_json(tmp_path / f"{name}.json", {"training_data": training_data})
     note = encoder_card.training_caveat(str(tmp_path / "hedge"))
     scored = summary("nevir_mini", 1.0, False)
     assert "trained on" in note and note in encoder_card.card("E", profile(75), scored, UNCHANGED, note).data

@@ -1,12 +1,10 @@
 """General ability beside what is published: same tasks only, what is missing named, nothing compared that doesn't compare."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from nblib import provenance
+from nblib import artefacts
 from nblib.analysis import general_comparison
 from nblib.benchmarks import general_ability, mteb_catalogue, scoring
 from nblib.results import published_mteb
@@ -28,14 +26,12 @@ def measured_as_published(model=MPNET, tasks=mteb_catalogue.TASKS, shift=0.0):
 def leave(run_dir, system, measured, nevir=None, parameters=109.5):
     """A system's files, as a run leaves them; `nevir` is the share of right pairs, of four."""
     folder = scoring.folder_of(run_dir, system)
-    folder.mkdir(parents=True)
-    measured.to_csv(folder / general_ability.FILE, index=False)
-    (folder / "system.json").write_text(json.dumps({"parameters": parameters, "kind": "bi-encoder"}))
+    artefacts.write_table(measured, folder / general_ability.FILE)
+    artefacts.write_json(folder / "system.json", {"parameters": parameters, "kind": "bi-encoder"})
     if nevir is not None:
         correct = np.arange(4) < 4 * nevir
-        pd.DataFrame({"id": list("abcd"), "cluster": range(4), "correct": correct}).to_parquet(
-            folder / "nevir_test.parquet"
-        )
+        table = pd.DataFrame({"id": list("abcd"), "cluster": range(4), "correct": correct})
+        artefacts.write_table(table, folder / "nevir_test.parquet")
 
 
 def test_scores_are_set_beside_the_published_ones_and_outliers_are_named():
@@ -101,7 +97,7 @@ def test_nevir_against_sts_has_ours_and_the_published_on_the_same_tasks(tmp_path
 
 
 def test_a_rank_on_nevir_is_within_the_published_collection_and_not_for_what_was_trained_on_it(tmp_path):
-    provenance.write_sidecar(tmp_path / "encoders" / "tuned", training_data="NevIR", anchors_used=40)
+    artefacts.write_json(tmp_path / "encoders" / "tuned.json", {"training_data": "NevIR", "anchors_used": 40})
     measured = pd.DataFrame({"system": ["worst", "best", "tuned"], "value": [0.0, 99.0, 98.0]})
     ranks = general_comparison.nevir_ranks(measured, tmp_path).set_index("system")
     published = len(published_mteb.nevir())

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from support.encoders import written
 
-from nblib import corpora
+from nblib import artefacts, corpora
 from nblib.analysis import search
 from nblib.analysis.search import SearchError
 from nblib.models.systems import BiEncoder
@@ -35,9 +35,8 @@ def test_the_nearest_come_first_and_are_judged(knowing, tmp_path):
 def test_encoders_stand_side_by_side_and_passages_are_no_markup(knowing, tmp_path):
     search.run(knowing, tmp_path, pair_ids=search.QUESTIONS[:1])
     file = tmp_path / "scores" / "other" / "search.csv"
-    file.parent.mkdir()
     table = pd.read_csv(tmp_path / "scores" / "knowing" / "search.csv")
-    table.assign(passage="<script>" + table.passage, right=table.other, other=table.right).to_csv(file, index=False)
+    artefacts.write_table(table.assign(passage="<script>" + table.passage, right=table.other, other=table.right), file)
     shown = search.side_by_side(tmp_path, ["knowing", "other"])
     assert shown.columns.tolist() == ["query", "rank", "knowing", "other"]
     assert len(shown) == 10

@@ -1,11 +1,9 @@
 """Systems beside each other: who is compared, on what, and how surely."""
 
-import json
-
 import pandas as pd
 import pytest
 
-from nblib import paths
+from nblib import artefacts
 from nblib.analysis import systems
 from nblib.benchmarks import scoring
 
@@ -20,12 +18,11 @@ def run(tmp_path):
     """Two systems scored on nevir_mini, one of them an encoder."""
     for name, correct in {"TF-IDF": [True] * 5 + [False] * 15, "good-encoder": [True] * 18 + [False] * 2}.items():
         scoring.save_predictions(predictions(correct), tmp_path, name, "nevir_mini")
-    with paths.write_atomically(scoring.folder_of(tmp_path, "TF-IDF") / "system.json") as draft:
-        draft.write_text(json.dumps({"name": "TF-IDF", "kind": "tf-idf", "source": "here"}))
-    with paths.write_atomically(tmp_path / "results" / "07_TF-IDF.csv.json") as draft:
-        draft.write_text(json.dumps({"seconds": 2.0, "pairs": 400}))
-    with paths.write_atomically(tmp_path / "results" / "07_good-encoder.csv.json") as draft:
-        draft.write_text(json.dumps({"throughput": {"texts_per_second": 50.0}, "parameters": 22.7}))
+    about = {"name": "TF-IDF", "kind": "tf-idf", "source": "here"}
+    artefacts.write_json(scoring.folder_of(tmp_path, "TF-IDF") / "system.json", about)
+    artefacts.write_json(tmp_path / "results" / "07_TF-IDF.csv.json", {"seconds": 2.0, "pairs": 400})
+    fast = {"throughput": {"texts_per_second": 50.0}, "parameters": 22.7}
+    artefacts.write_json(tmp_path / "results" / "07_good-encoder.csv.json", fast)
     return tmp_path
 
 

@@ -1,10 +1,9 @@
 """The trainings of a sweep beside their base."""
 
-import json
-
 import pandas as pd
 import pytest
 
+from nblib import artefacts
 from nblib.analysis import training_comparison
 from nblib.benchmarks import catalogue, scoring
 from nblib.results import measurements
@@ -27,10 +26,9 @@ def run(tmp_path):
     for seed, right in [(0, 2), (1, 4)]:
         leave(f"both-s{seed}", right)
         about = {"base": "base", "training_data": "both", "seed": seed, "alpha": 1.0}
-        (tmp_path / "encoders").mkdir(exist_ok=True)
-        (tmp_path / "encoders" / f"both-s{seed}.json").write_text(json.dumps(about))
+        artefacts.write_json(tmp_path / "encoders" / f"both-s{seed}.json", about)
     leave("both-s0+adapter", 3)
-    (scoring.folder_of(tmp_path, "both-s0+adapter") / "system.json").write_text(json.dumps({"base": "both-s0"}))
+    artefacts.write_json(scoring.folder_of(tmp_path, "both-s0+adapter") / "system.json", {"base": "both-s0"})
     return tmp_path
 
 

@@ -1,12 +1,10 @@
 """SemAntoNeg: the items, which candidate is chosen, where all encoders fail, and the families of models."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from nblib import corpora, paths
+from nblib import artefacts, corpora
 from nblib.analysis import vahtola
 from nblib.benchmarks import scoring, semantoneg
 from nblib.results import measurements, published
@@ -95,8 +93,7 @@ def test_a_family_is_compared_with_its_base_item_by_item(tmp_path):
         right = 5 if about is None else 15
         scored = predictions(*[True] * right, *[False] * (20 - right))
         scoring.save_predictions(scored, tmp_path, name, "semantoneg_mini")
-        with paths.write_atomically(tmp_path / "results" / f"07_{name}.csv.json") as draft:
-            draft.write_text(json.dumps(about or {}))
+        artefacts.write_json(tmp_path / "results" / f"07_{name}.csv.json", about or {})
     (row,) = vahtola.families_on_one_base(tmp_path, ["family-nli-s1"], "base", "semantoneg_mini").to_dict("records")
     assert (row["system"], row["family"], row["seed"], row["value"], row["n"]) == ("family-nli-s1", "NLI", 1, 75.0, 20)
     assert row["difference"] == 50.0, "the base has 25"

@@ -1,14 +1,12 @@
 """NevIR: how the two texts of a pair differ, which document is preferred, what each architecture scores and learns."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nblib import corpora, paths
+from nblib import artefacts, corpora
 from nblib.analysis import weller
 from nblib.analysis.weller import NevIRError
 from nblib.benchmarks import scoring
@@ -95,8 +93,7 @@ def test_what_is_not_nevir_is_refused():
 def test_wellers_table_has_ours_beside_its_own_and_others_below(tmp_path):
     for name, kind in [("TF-IDF", "tf-idf"), ("maxsim-tiny", "late-interaction"), ("Jaccard", "word overlap")]:
         file = scoring.folder_of(tmp_path, name) / "system.json"
-        file.parent.mkdir(parents=True)
-        file.write_text(json.dumps({"name": name, "kind": kind, "source": "here"}))
+        artefacts.write_json(file, {"name": name, "kind": kind, "source": "here"})
     measured = pd.DataFrame({
         "system": ["TF-IDF", "maxsim-tiny", "my-encoder", "Jaccard"], "value": [5.0, 40.0, 30.0, 2.0],
         "low": [1.0, 30.0, 20.0, 0.0], "high": [9.0, 50.0, 40.0, 4.0], "n": 100,
@@ -112,9 +109,8 @@ def test_wellers_table_has_ours_beside_its_own_and_others_below(tmp_path):
 
 def test_an_alignment_is_of_the_passage_with_the_negation(tmp_path):
     folder = scoring.folder_of(tmp_path, "maxsim-tiny")
-    folder.mkdir(parents=True)
     table = pd.DataFrame({"query_token": ["null", "not"], "similarity": [0.5, 1.0], "document": ["negated", "edited"]})
-    table.to_csv(folder / "alignment.csv", index=False)
+    artefacts.write_table(table, folder / "alignment.csv")
     assert weller.alignment(tmp_path, "maxsim-tiny").query_token.tolist() == ["null"]
     with pytest.raises(scoring.ScoreError, match=r"No token alignment at .*Make it: nblib score TF-IDF"):
         weller.alignment(tmp_path, "TF-IDF")
@@ -129,8 +125,7 @@ def test_epochs_of_every_architecture_stand_in_one_table(tmp_path):
         "scores/nevir-many/epochs.csv": many,
     }
     for file, table in curves.items():
-        with paths.write_atomically(tmp_path / file) as draft:
-            table.to_csv(draft, index=False)
+        artefacts.write_table(table, tmp_path / file)
     table = weller.epochs(tmp_path, "bi", ["nevir-many"])
     assert list(table.columns) == ["architecture", "epoch", "set", "value", "n"]
     assert table.architecture.tolist() == ["bi-encoder"] * 2 + ["multi-vector"] * 2

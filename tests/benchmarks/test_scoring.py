@@ -8,7 +8,7 @@ import pytest
 from support.benchmarks import Written, question, run
 from support.encoders import fitted_adapter, tiny
 
-from nblib import corpora, provenance
+from nblib import artefacts, corpora
 from nblib.benchmarks import base, catalogue, general, nevir, scoring
 from nblib.models import embeddings, encoders, rankers
 from nblib.models.negation_adapter import adapt
@@ -226,7 +226,7 @@ def test_what_a_system_was_trained_on_stands_in_the_sidecars_of_its_run(tmp_path
         "nevir": {"base": "all-mpnet-base-v2", "training_data": "NevIR", "pairs": 40},
         "again": {"base": "runs/official/encoders/hedge", "training_data": "NevIR", "pairs": 40},
     }.items():
-        provenance.write_sidecar(tmp_path / "encoders" / name, **about)
+        artefacts.write_json(tmp_path / "encoders" / f"{name}.json", about)
     hedge, pairs, again = (scoring.trained_on(tmp_path, name) for name in ("hedge", "nevir", "again"))
     assert "authored negations and hedges" in hedge and "1,600" in hedge
     assert "NevIR's training pairs" in pairs and "40" in pairs
@@ -266,7 +266,7 @@ def test_what_is_left_is_what_the_scores_say(tmp_path):
         assert row.value == pytest.approx(100 * kept.correct.mean()) and row.ci_low <= row.value <= row.ci_high
     table = corpora.load("nevir_mini")
     assert done.summary.set_index("task").pairs["nevir_mini"] == 4 * len(table)
-    about = json.loads((tmp_path / "scores" / "TF-IDF" / "system.json").read_text())
+    about = artefacts.read_json(tmp_path / "scores" / "TF-IDF" / "system.json")
     fingerprint = about.pop("fingerprint")
     assert len(fingerprint) == 64 and fingerprint == rankers.TfIdf().fingerprint != rankers.Chance().fingerprint
     expected = {

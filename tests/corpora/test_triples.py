@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from nblib import corpora
+from nblib import artefacts, corpora
 from nblib.corpora import hedgetriple, triples
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
 from nblib.corpora.triples import TripleError
@@ -194,8 +194,7 @@ def test_an_unknown_training_data_lists_the_known_ones():
 
 
 def put(table, folder):
-    table.to_parquet(folder / "anchors.parquet")
-    return folder / "anchors.parquet"
+    return artefacts.write_table(table, folder / "triples" / "anchors.parquet")
 
 
 def test_anchors_come_back_as_they_were_left(tmp_path):
@@ -212,7 +211,7 @@ def test_anchors_that_cannot_be_used_are_refused_with_what_makes_them(tmp_path):
         triples.load_anchors(put(table.drop(columns=["split", "phrase"]), tmp_path))
     file = put(table, tmp_path)
     file.write_bytes(file.read_bytes()[:-200])
-    with pytest.raises(TripleError, match=f"can't be read as parquet.*{make}"):
+    with pytest.raises(artefacts.DamageError, match=r"anchors.parquet is damaged.*Make it anew: nblib run 03"):
         triples.load_anchors(file)
 
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 import yaml
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.models import encoders, registry, weights
+from nblib.models.completeness import IncompleteError
 from nblib.models.folders import ADAPTER_CONFIG
 from nblib.models.registry import ModelError, ModelSpec
 from nblib.training import interpolation
@@ -33,7 +34,7 @@ def test_an_unreachable_registered_model_is_not_told_its_own_name():
 
 
 def test_a_folder_that_holds_no_model_is_refused(tmp_path):
-    with pytest.raises(ModelError, match="could be loaded from a folder"):
+    with pytest.raises(IncompleteError, match="has no tokenizer"):
         encoders.load(str(tmp_path))
 
 
@@ -177,6 +178,7 @@ def test_a_lora_on_another_base_is_refused(lora):
     settings = lora / ADAPTER_CONFIG
     config = json.loads(settings.read_text())
     settings.write_text(json.dumps({**config, "base_model_name_or_path": str(lora.with_name("nowhere"))}))
+    artefacts.sidecar(lora).unlink()  # as if it came from elsewhere
     with pytest.raises(ModelError, match="nowhere"):
         encoders.load(str(lora))
     settings.write_text(json.dumps({**config, "r": 3}))

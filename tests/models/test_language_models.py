@@ -10,7 +10,7 @@ import pytest
 import torch
 from support.language import tiny_llama
 
-from nblib.models import language_models, registry, weights
+from nblib.models import completeness, language_models, registry, weights
 from nblib.models.language_models import LanguageModelError
 
 GEMMA = "gemma-3-270m-q4"
@@ -45,9 +45,11 @@ def test_a_folder_called_like_a_registered_model_does_not_pass_for_it(copy_of_ti
 
 def test_a_folder_without_a_tokenizer_is_refused(copy_of_tiny):
     folder = copy_of_tiny("mute")
-    for file in language_models.TOKENIZERS:
+    for file in completeness.TOKENIZERS:
         (folder / file).unlink(missing_ok=True)
-    with pytest.raises(LanguageModelError, match=rf"{folder} has no tokenizer .*Save the model's tokenizer there"):
+    with pytest.raises(
+        completeness.IncompleteError, match=rf"{folder} has no tokenizer .*Save the model's tokenizer there"
+    ):
         language_models.load(str(folder))
 
 

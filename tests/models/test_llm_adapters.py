@@ -8,6 +8,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from support.language import tiny_llama
 
+from nblib import artefacts
 from nblib.models import language_models, llm_adapters
 from nblib.models.llm_adapters import LoraError
 
@@ -55,6 +56,7 @@ def test_an_adapter_of_another_base_is_refused_and_says_whose_it_is(base, adapte
 def test_an_adapter_that_does_not_fit_is_refused(base, adapter, tmp_path):
     wider = tiny_llama(tmp_path / "wider", hidden=64)
     config = adapter / "adapter_config.json"
+    artefacts.sidecar(adapter).unlink()  # as if it came from elsewhere
     config.write_text(json.dumps({**json.loads(config.read_text()), "base_model_name_or_path": str(wider)}))
     with pytest.raises(LoraError, match=r"doesn't fit .*wider"):
         llm_adapters.load(str(wider), adapter)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from nblib import artefacts
 from nblib.models.negation_adapter import (
     GRID,
     WEIGHTINGS,
@@ -186,6 +187,7 @@ def test_an_adapter_of_another_encoder_is_refused(tiny_encoder):
 def test_a_file_that_is_no_adapter_is_refused(tmp_path):
     with pytest.raises(AdapterError, match="No adapter at"):
         NegationAdapter.load(tmp_path / "absent.safetensors")
-    (tmp_path / "broken.safetensors").write_bytes(b"nothing of the kind")
+    with artefacts.write(tmp_path / "broken.safetensors") as draft:
+        draft.write_bytes(b"nothing of the kind")
     with pytest.raises(AdapterError, match="is no negation adapter"):
         NegationAdapter.load(tmp_path / "broken.safetensors")

@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from nblib import paths, results
+from nblib import artefacts, paths, results
 from nblib.analysis.gsm8k import labels
 from nblib.analysis.gsm8k.predictions import FLEXIBLE, extract, is_correct
 from nblib.corpora import registry
@@ -22,9 +22,7 @@ def leave(run, model, problems, solutions):
          "flexible": extract(solution, FLEXIBLE), "correct": is_correct(extract(solution), row["answer"])}
         for k, (row, solution) in enumerate(zip(problems, solutions, strict=True))
     ]  # fmt: skip
-    file = paths.writable_folder(run / "scores" / model) / "gsm8k_mini_test.parquet"
-    pd.DataFrame(rows).to_parquet(file)
-    return str(file)
+    return str(artefacts.write_table(pd.DataFrame(rows), run / "scores" / model / "gsm8k_mini_test.parquet"))
 
 
 @pytest.mark.notebooks

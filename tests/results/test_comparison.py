@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from nblib import provenance, results
+from nblib import artefacts, results
 from nblib.results import answers, comparison, measurements
 from nblib.results.comparison import CELL, INTERVAL, NOTHING, ROUNDING, agreement
 
@@ -229,11 +229,8 @@ def test_expected_numbers_are_finite_and_no_exhibit_is_left_out():
 def drawn(run_dir, file, notebook, data, rows=3):
     """A run that has drawn a figure."""
     target = run_dir / "figures" / f"{file}.csv"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame({"x": range(rows)}).to_csv(target, index=False)
-    recorded = run_dir / "results" / f"{notebook}_it.csv"
-    results.save([], recorded)
-    provenance.write_sidecar(recorded, data=data)
+    artefacts.write_table(pd.DataFrame({"x": range(rows)}), target)
+    results.save([], run_dir / "results" / f"{notebook}_it.csv", data=data)
 
 
 @pytest.mark.parametrize(("data", "how"), [("official", "full"), ("mini", "stand-in")])

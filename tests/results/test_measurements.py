@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from nblib import results
+from nblib import artefacts, results
 from nblib.results import ResultsError, measurements
 
 
@@ -63,6 +63,9 @@ def test_two_files_that_measure_the_same_are_refused(tmp_path):
     with pytest.raises(ResultsError, match="1 measurements are repeated, first: b / SemAntoNeg"):
         results.load(tmp_path)
     (tmp_path / "results" / "09_b.csv").unlink()
+    with pytest.raises(artefacts.DamageError, match=r"09_b\.csv is absent, though 09_b\.csv\.json describes it"):
+        results.load(tmp_path)
+    (tmp_path / "results" / "09_b.csv.json").unlink()
     assert results.load(tmp_path).system.tolist() == ["a", "b"], "in the order of the files' names"
 
 
@@ -88,8 +91,7 @@ def test_a_notebook_that_measured_nothing_leaves_an_empty_table(tmp_path):
 def test_no_results_and_a_broken_file_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=str(tmp_path)):
         results.load(tmp_path)
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "bad.csv").write_text("paper,exhibit\ncao,Table 1\n")
+    artefacts.write_table(pd.DataFrame({"paper": ["cao"]}), tmp_path / "results" / "bad.csv")
     with pytest.raises(ResultsError, match=r"bad\.csv: no column system"):
         results.load(tmp_path)
 

@@ -1,6 +1,5 @@
 """The report: pages that open offline, in which a text is a text, and which say the same of the same run."""
 
-import json
 import re
 import shutil
 from html.parser import HTMLParser
@@ -12,7 +11,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from support.browser import CHROMIUM, browser
 
-from nblib import paths, results
+from nblib import artefacts, paths, results
 from nblib.results import measurements, report
 from nblib.results.report import ReportError, content, executed, markup, site
 from nblib.workflow import cli
@@ -98,14 +97,15 @@ def toy_run(folder, seconds=1.0):
         folder / "results" / "06_tiny-encoder.csv",
     )
     said = {"commit": "abc123", "finished": f"2026-{seconds}", "seconds": seconds, "packages": {"torch": "2.13"}}
-    (folder / "results" / "06_tiny-encoder.csv.json").write_text(json.dumps(said))
+    sidecar = artefacts.sidecar(folder / "results" / "06_tiny-encoder.csv")
+    artefacts.write_json(sidecar, artefacts.read_json(sidecar) | said)
     drawn = folder / "figures" / "06_adapter"
     drawn.mkdir(parents=True)
     (drawn / "fig_x_tiny-encoder.svg").write_text(SVG)
     for name in ("fig_x_tiny-encoder", "tab_x_tiny-encoder"):
         (drawn / f"{name}.csv").write_text(f"text\n{CANARY}\n")
     claims = folder / "figures" / "13_results" / "tab_claims.csv"
-    paths.write_csv(pd.DataFrame([CLAIM, {**CLAIM, "paper": "weller", "verdict": "supported"}]), claims)
+    artefacts.write_table(pd.DataFrame([CLAIM, {**CLAIM, "paper": "weller", "verdict": "supported"}]), claims)
 
 
 @pytest.fixture(scope="module")
@@ -394,8 +394,7 @@ def test_a_file_that_is_no_notebook_is_named_and_the_old_report_stays(run, capsy
 
 def test_broken_results_end_with_a_message(run):
     execute(run, cells())
-    (run / "results").mkdir()
-    (run / "results" / "06.csv").write_text("paper\ncao\n")
+    artefacts.write_table(pd.DataFrame({"paper": ["cao"]}), run / "results" / "06.csv")
     with pytest.raises(results.ResultsError, match=r"06\.csv: no column"):
         report.build("toy")
 

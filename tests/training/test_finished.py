@@ -1,8 +1,10 @@
 """A finished training is found again by what it was trained from."""
 
+import shutil
+
 import pytest
 
-from nblib import provenance
+from nblib.models.folders import model_folder
 from nblib.training import finished
 
 FROM = {"code_version": 1, "settings": {"epochs": 2, "targets": ("q", "v")}}
@@ -32,9 +34,10 @@ def test_texts_count_in_their_order_and_where_one_ends():
 def test_a_folder_is_finished_if_its_sidecar_says_from_what(tmp_path):
     folder, mine = tmp_path / "model-1.5", finished.fingerprint(**FROM)
     assert not finished.is_finished(folder, mine)
-    folder.mkdir()
-    assert not finished.is_finished(folder, mine)
-    provenance.write_sidecar(folder, **{finished.TRAINED_FROM: mine})
+    with model_folder(folder, "a card", {finished.TRAINED_FROM: mine}) as draft:
+        (draft / "weights").write_text("1.5")
     assert finished.is_finished(folder, mine) and not finished.is_finished(folder, "another")
-    folder.rmdir()
+    (folder / "weights").write_text("1.6")
+    assert not finished.is_finished(folder, mine), "damaged"
+    shutil.rmtree(folder)
     assert not finished.is_finished(folder, mine)

@@ -17,6 +17,7 @@ from transformers import AutoTokenizer
 
 from nblib.corpora import triples
 from nblib.models import language_models
+from nblib.models.completeness import IncompleteError
 from nblib.models.folders import FinetuningError
 from nblib.models.llm_adapters import LoraError
 from nblib.results import published
@@ -151,7 +152,7 @@ def test_steps_that_cannot_be_shared_are_refused(settings, table, tmp_path):
 def test_a_base_without_tokenizer_is_refused(folder, settings, table, tmp_path):
     mute = shutil.copytree(folder, tmp_path / "mute")
     (mute / "tokenizer.json").unlink()
-    with pytest.raises(language_models.LanguageModelError, match="mute has no tokenizer"):
+    with pytest.raises(IncompleteError, match="mute has no tokenizer"):
         llm_lora.train(replace(settings, base=str(mute)), table, tmp_path / "work")
 
 

@@ -1,20 +1,23 @@
 """The predictions of record: packed as they were, without a data set's texts; the numbers compared come from them alone."""
 
 import json
+import random
+import tarfile
 
 import numpy as np
 import pandas as pd
 import pytest
+from support import faults
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.analysis import systems, training_comparison
+from nblib.errors import StudyError
 from nblib.workflow import archive, cli, record
 from nblib.workflow.archive import PredictionsError
 
 NOTEBOOK = json.dumps({"metadata": {"papermill": {"parameters": {"run_dir": "runs/toy", "encoders": ["small"]}}}})
 FILES = {
     **{f"notebooks/{name}.ipynb": NOTEBOOK for name in archive.COMPARING},
-    "encoders/small.json": "{}",
     "encoders/small/model.safetensors": "weights",
     "scores/small/nevir_test.parquet": "items",
     "scores/small/gsm8k_test.parquet": "questions",
@@ -23,12 +26,13 @@ FILES = {
     "figures/04_encoder_training/fig_training_small.csv": "epochs",
     "figures/07_encoder_benchmarks/fig_profile_small.csv": "profile",
     "sweep/scores/both-s0/stsb_test.parquet": "items, too",
-    "sweep/encoders/both-s0.json": "{}",
 }
-PACKED = {
-    *archive.PARAMETERS.values(), "encoders/small.json", "scores/small/nevir_test.parquet", "results/07_small.csv",
-    "figures/04_encoder_training/fig_training_small.csv", "sweep/scores/both-s0/stsb_test.parquet", "sweep/encoders/both-s0.json",
+SIDECARS = {"encoders/small.json", "scores/small/system.json", "sweep/encoders/both-s0.json"}
+TABLES = {
+    "scores/small/nevir_test.parquet", "results/07_small.csv", "figures/04_encoder_training/fig_training_small.csv",
+    "sweep/scores/both-s0/stsb_test.parquet",
 }  # fmt: skip
+PACKED = {*archive.PARAMETERS.values(), *SIDECARS, *TABLES, *(f"{name}.json" for name in TABLES)}
 
 
 @pytest.fixture
@@ -37,9 +41,10 @@ def project(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
     monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
     for name, text in FILES.items():
-        file = tmp_path / "runs/toy" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        with artefacts.write(tmp_path / "runs/toy" / name) as draft:
+            draft.write_text(text)
+    for name in SIDECARS:
+        artefacts.write_json(tmp_path / "runs/toy" / name, {"seed": 1})
     return tmp_path
 
 
@@ -64,9 +69,58 @@ def test_the_same_run_gives_the_same_bytes(project):
 def test_what_a_run_has_stays(project):
     archive.pack("toy", archive.archive("toy"))
     mine = project / "runs/toy/results/07_small.csv"
-    mine.write_text("newer")
+    with artefacts.write(mine) as draft:
+        draft.write_text("newer")
     assert archive.unpack("toy", "runs/toy") == (3, len(PACKED) - 3)  # the parameters alone were not there
     assert mine.read_text() == "newer"
+
+
+@pytest.mark.parametrize("name", sorted(PACKED))
+@pytest.mark.parametrize("damage", [lambda file: file.unlink(), lambda file: file.write_bytes(file.read_bytes()[:-3])])
+def test_a_second_call_repairs_what_is_absent_or_damaged(project, name, damage):
+    archive.pack("toy", archive.archive("toy"))
+    archive.unpack("toy", "runs/again")
+    whole = (project / "runs/again" / name).read_bytes()
+    damage(project / "runs/again" / name)
+    archive.unpack("toy", "runs/again")
+    assert (project / "runs/again" / name).read_bytes() == whole
+    assert archive.unpack("toy", "runs/again") == (0, len(PACKED))
+
+
+def test_a_damaged_archive_is_refused_and_nothing_is_unpacked(project):
+    archive.pack("toy", archive.archive("toy"))
+    file, chance = archive.archive("toy"), random.Random(0)
+    content = file.read_bytes()
+    for damage in [*faults.DAMAGES.values()] * 3:
+        damaged = damage(content, chance)
+        file.unlink() if damaged is None else file.write_bytes(damaged)
+        with pytest.raises(StudyError, match=r"predictions\.tar\.xz"):
+            archive.unpack("toy", "runs/again")
+        assert not list((project / "runs/again").iterdir())
+        file.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["../evil.csv", "/tmp/evil.csv", "results/..", "results/a\\b.csv", "a\nb", "x" * 300])
+def test_a_hostile_member_is_refused_and_nothing_is_unpacked(project, name):
+    archive.write({name: b"1", "results/07_fine.csv": b"2"}, archive.archive("toy"))
+    with pytest.raises(paths.PathError, match="can't be a name"):
+        archive.unpack("toy", "runs/again")
+    assert not list((project / "runs/again").iterdir())
+
+
+def test_a_link_in_an_archive_is_refused(project):
+    with artefacts.write(archive.archive("toy")) as draft, tarfile.open(draft, "w:xz") as tar:
+        link = tarfile.TarInfo("results")
+        link.type, link.linkname = tarfile.SYMTYPE, "/tmp"
+        tar.addfile(link)
+    with pytest.raises(PredictionsError, match="'results', which is no file"):
+        archive.unpack("toy", "runs/again")
+
+
+def test_damaged_predictions_are_not_packed(project):
+    (project / "runs/toy/results/07_small.csv").write_text("a,c")
+    with pytest.raises(artefacts.DamageError, match=r"07_small.csv is damaged.*nblib run 07"):
+        archive.pack("toy", project / "one")
 
 
 def test_without_a_comparing_notebook_or_an_archive_it_says_so(project):
@@ -82,11 +136,11 @@ def test_the_command_says_what_to_do_next(project, capsys):
     archive.pack("toy", archive.archive("toy"))
     cli.main(["unpack", "toy"])
     said = capsys.readouterr().out
-    assert "3 files unpacked, 6 were there and are kept" in said
+    assert f"3 files unpacked, {len(PACKED) - 3} were there, whole, and are kept" in said
     assert 'nblib run 09 runs/toy/09.ipynb -y "$(cat runs/toy/09_parameters.json)"' in said
     assert "nblib run 13 runs/toy/13.ipynb -p scale toy -p run_dir runs/toy" in said
     cli.main(["unpack", "toy", "--run-dir", "runs/elsewhere"])
-    assert "runs/elsewhere: 9 files unpacked, 0 were there" in capsys.readouterr().out
+    assert f"runs/elsewhere: {len(PACKED)} files unpacked, 0 were there" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,13 @@
 """What notebooks leave: declared once, as their cells have it."""
 
 import ast
-import json
 import os
 import time
 
 import nbformat
 import pytest
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.workflow import outputs
 
 NOTEBOOKS = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
@@ -58,7 +57,10 @@ def leave(run, files, notebook="06_negation_adapter"):
     for file in files:
         path = run / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"notebook": notebook}))
+        if path.suffix == ".json":
+            artefacts.write_json(path, {"notebook": notebook})
+        else:
+            path.touch()
 
 
 def test_missing_is_what_an_execution_did_not_leave(tmp_path):

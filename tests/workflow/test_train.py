@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nblib import corpora, results
+from nblib import artefacts, corpora, results
 from nblib.analysis import vahtola
 from nblib.benchmarks import scoring
 from nblib.benchmarks.base import DevSet
@@ -138,7 +138,7 @@ def test_held_out_anchors_are_refused(tmp_path):
     columns = ["anchor", "entailment", *hedgetriple.NEGATIONS, *hedgetriple.HEDGES]
     held_out = sorted(hedgetriple.held_out())[0]
     file = tmp_path / "anchors.parquet"
-    pd.DataFrame([{"id": held_out, "split": "train", **dict.fromkeys(columns, "a text")}]).to_parquet(file)
+    artefacts.write_table(pd.DataFrame([{"id": held_out, "split": "train", **dict.fromkeys(columns, "a text")}]), file)
     with pytest.raises(triples.TripleError, match="would use 1 held-out anchors"):
         data.load("triples", "labelled", file, 10, 0)
 

@@ -21,6 +21,7 @@ from nblib.errors import StudyError
 
 RESAMPLES = 2000
 COLUMNS = ["id", "solution", "label", "minute"]
+_FORMS = {"id": r"[\w-]+", "solution": "[0-9a-f]{12}", "minute": r"\d{4}-\d\d-\d\dT\d\d:\d\dZ"}
 _NAME = re.compile(r"gsm8k_(?P<annotator>[A-Za-z0-9.-]+)_(?P<number>\d+)\.csv")
 
 
@@ -37,15 +38,15 @@ def file_of(folder: str | Path, annotator: str, number: int) -> Path:
     """The file of an annotator's pass.
 
     Raises:
-        LabelError: the name can't be part of a file's.
+        LabelError, PathError: the name can't be part of a file's.
     """
-    file = paths.resolve(folder) / f"gsm8k_{annotator}_{number}.csv"
-    if not _NAME.fullmatch(file.name):
+    name = f"gsm8k_{annotator}_{number}.csv"
+    if not _NAME.fullmatch(name):
         raise LabelError(
             f"The annotator {annotator!r} may have only letters, digits, dots and hyphens in the name, and the pass must be a "
             "number from 1."
         )
-    return file
+    return paths.inside(folder, name)
 
 
 def read(file: str | Path) -> pd.DataFrame:
@@ -57,13 +58,25 @@ def read(file: str | Path) -> pd.DataFrame:
     file = paths.resolve(file)
     if not file.exists():
         return pd.DataFrame(columns=COLUMNS, dtype=str)
-    table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    try:
+        table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    except ValueError as error:  # also of pandas' parser and of a text that isn't UTF-8
+        raise LabelError(f"{file} is no table ({error}). Restore it: git checkout data/gsm8k/labels") from error
     if missing := [column for column in COLUMNS if column not in table]:
         raise LabelError(f"{file}: no column {', '.join(missing)}; labels have {', '.join(COLUMNS)}.")
     if unknown := sorted(set(table.label) - set(LABELS)):
-        raise LabelError(f"{file}: unknown label {', '.join(map(repr, unknown))}; known: {', '.join(LABELS)}.")
+        shown = ", ".join(repr(label[:40]) for label in unknown)
+        raise LabelError(
+            f"{file}: unknown label {shown}; known: {', '.join(LABELS)}. Correct it, or git checkout {file}"
+        )
     if (repeated := table.duplicated(["id", "solution"])).any():
         raise LabelError(f"{file}: {table.id[repeated].iloc[0]} is labelled twice. Delete one line.")
+    for column, form in _FORMS.items():
+        wrong = table.index[~table[column].str.fullmatch(form)]
+        if len(wrong):
+            raise LabelError(
+                f"{file}, row {wrong[0] + 2}: {table[column][wrong[0]][:40]!r} can't be a label's {column}. Correct it."
+            )
     return table[COLUMNS]
 
 
@@ -83,7 +96,8 @@ def put(file: str | Path, item: str, solution: str, label: str) -> pd.DataFrame:
     kept = table[(table.id != item) | (table.solution != text)]
     new = pd.DataFrame([[item, text, label, time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())]], columns=COLUMNS)
     table = pd.concat([kept, new], ignore_index=True)
-    paths.write_csv(table, file)
+    with paths.write_atomically(file) as draft:
+        table.to_csv(draft, index=False, lineterminator="\n")
     return table
 
 

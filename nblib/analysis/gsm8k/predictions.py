@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.analysis.gsm8k.arithmetic import MARK, without_answer
 from nblib.errors import StudyError
 
@@ -96,6 +96,7 @@ def load(file: str | Path) -> pd.DataFrame:
 
     Raises:
         PredictionError: there is no file, a column is missing, an id is repeated, or there are no rows.
+        DamageError: it is not as it was written.
     """
     named, file = Path(file), paths.resolve(file)
     if not file.is_file():
@@ -105,10 +106,7 @@ def load(file: str | Path) -> pd.DataFrame:
             "nblib run 11 out.ipynb -p base <model> -p adapter <folder made by notebook 05, or none> "
             f"-p data {'mini' if 'mini' in file.stem else 'official'} -p run_dir {run_dir}"
         )
-    try:
-        table = pd.read_parquet(file)
-    except (OSError, ValueError) as error:
-        raise PredictionError(f"{file} is no parquet file ({error}). Make it again with notebook 11.") from error
+    table = artefacts.read_table(file)
     if missing := [column for column in STORED if column not in table]:
         raise PredictionError(f"{file}: no column {', '.join(missing)}; GSM8K predictions have {', '.join(STORED)}.")
     if table.empty or table.id.duplicated().any():

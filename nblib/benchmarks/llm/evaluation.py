@@ -5,7 +5,6 @@ per-item predictions. `<task>_test.json` identifies what was asked: the rendered
 fingerprint, the data. Stored answers are read and not asked for again.
 """
 
-import json
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from nblib import corpora, paths, results
+from nblib import artefacts, corpora, results
 from nblib.benchmarks import scoring
 from nblib.benchmarks.llm import harness
 from nblib.benchmarks.llm.harness import MATHEMATICS, LlmTaskError, ask, prompts_sha256, task
@@ -68,7 +67,7 @@ def score(
             started = time.perf_counter()
             table = ask(model, name, **how, batch_size=batch_size)
             found = table, time.perf_counter() - started
-            _store(asked, *found, run_dir, model.name, name)
+            scoring.save_predictions(found[0], run_dir, model.name, name, asked=asked, seconds=found[1])
         predictions[name], seconds = found
         rows += [{**row, "seconds": seconds} for row in summarise(name, predictions[name], sampled=how["limit"] > 0)]
     return LlmScores(pd.DataFrame(rows), predictions)
@@ -85,21 +84,10 @@ def _asked(model: LanguageModel, fingerprint: str, name: str, how: Mapping[str, 
 
 def _stored(asked: dict[str, Any], run_dir: str | Path, model: str, name: str) -> tuple[pd.DataFrame, float] | None:
     """The predictions from those answers, and the seconds that asking took."""
-    note = scoring.folder_of(run_dir, model) / f"{name}_test.json"
-    if not (note.is_file() and note.with_suffix(".parquet").is_file()):
+    file = scoring.predictions_file(run_dir, model, name)
+    if not artefacts.is_whole(file) or (about := artefacts.about(file)).get("asked") != asked:
         return None
-    found = json.loads(note.read_text(encoding="utf-8"))
-    return (scoring.load_predictions(run_dir, model, name), found["seconds"]) if found.get("asked") == asked else None
-
-
-def _store(
-    asked: dict[str, Any], table: pd.DataFrame, seconds: float, run_dir: str | Path, model: str, name: str
-) -> None:
-    note = scoring.folder_of(run_dir, model) / f"{name}_test.json"
-    note.unlink(missing_ok=True)  # it must never describe other predictions
-    scoring.save_predictions(table, run_dir, model, name)
-    with paths.write_atomically(note) as draft:
-        draft.write_text(json.dumps({"asked": asked, "seconds": seconds}, indent=2) + "\n", encoding="utf-8")
+    return artefacts.read_table(file), about["seconds"]
 
 
 def summarise(name: str, table: pd.DataFrame, sampled: bool = False) -> list[dict]:

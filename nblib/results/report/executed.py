@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from nblib import provenance
+from nblib import artefacts
 from nblib.errors import StudyError
 
 SWEEP = "sweep"  # the folder below a run with the trainings of its sweep (Snakefile)
@@ -92,7 +92,7 @@ class Executed:
         """The provenance of its results, from their sidecar; empty without results."""
         pattern = f"{self.number}_{self.name or '*'}.csv.json"
         sidecar = next(iter(sorted((self.run / "results").glob(pattern))), None)
-        about = provenance.read_sidecar(sidecar.with_suffix("")) if sidecar else {}
+        about = artefacts.about(sidecar.with_suffix("")) if sidecar else {}
         return {key: about[key] for key in KEPT_PROVENANCE if key in about}
 
     def saved(self, file: str) -> Path:

@@ -66,18 +66,18 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argparse.Namespace) -> None:
-    from nblib import paths, provenance, results
+    from nblib import paths, results
     from nblib.benchmarks import efficiency, scoring
 
     scored = scoring.score(system, names, arguments.run_dir).summary
-    file = paths.resolve(arguments.run_dir) / "results" / f"07_{system.name}.csv"
+    file = paths.inside(arguments.run_dir, "results", f"07_{system.name}.csv")
     made = {"fingerprint": system.fingerprint, "trained_on": scoring.trained_on(arguments.run_dir, system.name)}
-    results.save(scoring.result_rows(scored, system.name, arguments.scale, **made), file)
     about = {"system": system.name, "kind": system.kind, "source": system.source, "fingerprint": system.fingerprint}
     about |= {"scale": arguments.scale, "data": arguments.data}
     columns = [column for column in ("seconds", "pairs") if column in scored]
     took = scored.groupby("task")[columns].first().sum().to_dict()
-    provenance.write_sidecar(file, **about, **took, parameters=efficiency.parameters(system.model))
+    about |= {**took, "parameters": efficiency.parameters(system.model)}
+    results.save(scoring.result_rows(scored, system.name, arguments.scale, **made), file, **about)
 
 
 def _score_general(system: "System", arguments: argparse.Namespace) -> None:

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         StudyError: the base or the data aren't there, or can't be trained so.
     """
-    from nblib import paths, provenance
+    from nblib import artefacts, paths
     from nblib.benchmarks import scoring
     from nblib.corpora import triples
     from nblib.models.folders import FinetuningError
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> None:
     number = sum(map(len, examples.values()))
     about = {"scale": arguments.scale, "data": arguments.data, "training_data": chosen.training_set, "examples": number}
     tuned = tuning.tune(
-        architecture, settings, examples, run_dir / "encoders" / name, run_dir / "checkpoints" / name,
+        architecture, settings, examples, paths.inside(run_dir, "encoders", name), paths.inside(run_dir, "checkpoints", name),
         evaluator=evaluator, every_epoch=curve == "epochs", alphas=[1.0] if curve == "ends" else [],
         source=f"{number:,} examples: {chosen.about}, seed {settings.seed}.", again=arguments.again, **about,
     )  # fmt: skip
@@ -114,8 +114,8 @@ def run(arguments: argparse.Namespace) -> None:
         file = scoring.folder_of(run_dir, name) / "epochs.csv"
         by_epoch = tuned.epochs.assign(architecture=architecture)
         first = ["architecture", "epoch", "set"]
-        paths.write_csv(by_epoch[[*first, *by_epoch.columns.drop(first)]], file, float_format="%.4f")
-        provenance.write_sidecar(file, **about, **vars(settings), architecture=architecture, seconds=tuned.seconds)
+        about |= {**vars(settings), "architecture": architecture, "seconds": tuned.seconds}
+        artefacts.write_table(by_epoch[[*first, *by_epoch.columns.drop(first)]], file, about, float_format="%.4f")
     if chosen.family and architecture == "bi-encoder":
         _score_family(tuned, settings, chosen, number, arguments)
 
@@ -128,7 +128,7 @@ def _score_family(
     The paper's models of a family also differ in base, size and amount of data. Here one encoder is trained further on as many
     pairs of each kind, with the same steps and learning rate.
     """
-    from nblib import paths, provenance, results
+    from nblib import paths, results
     from nblib.benchmarks import scoring
     from nblib.models import encoders
     from nblib.models.systems import BiEncoder
@@ -141,9 +141,8 @@ def _score_family(
         scored, given.name, given.scale, fingerprint=encoder.fingerprint,
         trained_on=f"{chosen.about} ({number:,} pairs), seed {settings.seed}, from {settings.base}",
     )  # fmt: skip
-    file = paths.resolve(given.run_dir) / "results" / f"07_{given.name}.csv"
-    results.save(rows, file)
-    provenance.write_sidecar(
-        file, **vars(settings), family=chosen.family, pairs_used=number, loss_at_end=tuned.history.loss.iloc[-1],
+    file = paths.inside(given.run_dir, "results", f"07_{given.name}.csv")
+    results.save(
+        rows, file, **vars(settings), family=chosen.family, pairs_used=number, loss_at_end=tuned.history.loss.iloc[-1],
         scale=given.scale, fingerprint=encoder.fingerprint, seconds=tuned.seconds,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Unpack the predictions of the reference run, so that notebooks 08 to 10 and 13 need no model.
 
 examples:
-  nblib unpack official                     below runs/official; files that are there stay
+  nblib unpack official                     below runs/official; whole files that are there stay
   nblib unpack official --run-dir runs/mine
 """
 
@@ -28,5 +28,5 @@ def run(arguments: argparse.Namespace) -> None:
         for number, name in archive.PARAMETERS.items()
     ]
     commands.append(f"  nblib run 13 {run_dir}/13.ipynb -p scale {arguments.scale} -p run_dir {run_dir}")
-    summary = f"{run_dir}: {unpacked} files unpacked, {kept} were there and are kept. No model is needed for"
+    summary = f"{run_dir}: {unpacked} files unpacked, {kept} were there, whole, and are kept. No model is needed for"
     sys.stdout.write("\n".join([summary, *commands]) + "\n")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.analysis.gsm8k import predictions
 from nblib.analysis.gsm8k.predictions import FLEXIBLE, INVALID, STRICT, PredictionError, extract
 from nblib.corpora import registry
@@ -21,7 +21,7 @@ SOLUTIONS = [
 def store(table, file):
     """As notebook 11 leaves predictions."""
     back = {new: old for old, new in predictions.STORED.items()}
-    table.drop(columns="gold", errors="ignore").rename(columns=back).to_parquet(file)
+    artefacts.write_table(table.drop(columns="gold", errors="ignore").rename(columns=back), file)
 
 
 def table(**columns):
@@ -127,7 +127,7 @@ def test_bad_files_are_refused(tmp_path, spoilt, fault):
     with pytest.raises(PredictionError, match=fault):
         predictions.load(tmp_path / "bad.parquet")
     (tmp_path / "bad.parquet").write_text("no parquet")
-    with pytest.raises(PredictionError, match="no parquet file"):
+    with pytest.raises(artefacts.DamageError, match=r"bad\.parquet is damaged"):
         predictions.load(tmp_path / "bad.parquet")
 
 
