@@ -54,6 +54,7 @@ def test_the_sets_stand_in_a_fixed_order():
     assert list(dev_scores.sets("mini")) == ["STSB mini dev"]
     assert list(dev_scores.sets("official")) == [
         "STSB dev", "CANNOT-WMT eval", "NevIR train sample", "NevIR mini", "ExcluIR mini", "SemAntoNeg mini",
+        "Contrast passages mini dev", "Exclusions mini dev",
     ]  # fmt: skip
     assert list(dev_scores.sets("nevir")) == ["STSB dev", "NevIR train sample", "NevIR mini"]
     assert {dev.task: dev.most for _, dev in dev_scores.sets("official").values() if dev.most} == {
