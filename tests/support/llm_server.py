@@ -12,13 +12,19 @@ USAGE = {"prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80}
 
 @dataclass
 class Reply:
-    """What to send, after how many seconds; `drop` closes the connection instead, "before" or in the "middle" of the body."""
+    """What to send, after how many seconds; `drop` closes the connection instead, "before" or in the "middle" of the body.
+
+    A header None isn't sent. `drip` goes on after the body: a chunk, again and again, with a pause in seconds between. `raw`
+    is all that is sent, whatever it is.
+    """
 
     status: int = 200
     body: bytes = b""
     headers: dict = field(default_factory=dict)
     delay: float = 0.0
     drop: str = ""
+    drip: tuple[bytes, float] | None = None
+    raw: bytes = b""
 
 
 @dataclass
@@ -125,11 +131,17 @@ class LLMServer:
             writer.transport.abort()
             return False
         headers = {"Content-Length": len(reply.body), **reply.headers}
-        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        lines = "".join(
+            f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items() if value is not None
+        )
         body = reply.body[: len(reply.body) // 2] if reply.drop else reply.body
-        writer.write(f"HTTP/1.1 {reply.status} Said\r\n{lines}\r\n".encode() + body)
+        writer.write(reply.raw or f"HTTP/1.1 {reply.status} Said\r\n{lines}\r\n".encode() + body)
         await writer.drain()
-        if reply.drop:
+        while reply.drip and not self.done.is_set():
+            writer.write(reply.drip[0])
+            await writer.drain()
+            await asyncio.sleep(reply.drip[1])
+        if reply.drop or reply.raw:
             return False
         if reply.status == 200 and not writer.transport.is_closing():
             call.answered = time.monotonic()
