@@ -14,7 +14,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from urllib.parse import quote, urlsplit
@@ -131,6 +131,24 @@ class Prices:
 
     input: float = 0.0
     output: float = 0.0
+
+    @classmethod
+    def of(cls, model: str, rates: Mapping[str, Sequence[float]]) -> "Prices":
+        """A model's in a table of rates.
+
+        Raises:
+            LLMError: it has none there, or what stands there is no two prices.
+        """
+        if model not in rates:
+            raise LLMError(f"The rates have no price of {model!r}. Add it, e.g. {model}: [0.5, 1.5].")
+        prices = rates[model]
+        numbers = isinstance(prices, list | tuple) and [type(price) in (int, float) and price >= 0 for price in prices]
+        if numbers != [True, True]:
+            raise LLMError(
+                f"The rate of {model!r} must be two numbers, the price of a million input and output tokens such as "
+                f"[0.5, 1.5], not {prices!r}."
+            )
+        return cls(*prices)
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
         """Of that many tokens."""

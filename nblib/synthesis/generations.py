@@ -78,11 +78,13 @@ def read(file: str | Path) -> Iterator[Generation]:
     """The generations in a file, in order; none where there is no file. An unfinished last line is skipped.
 
     Raises:
-        GenerationError: any other line that is no generation; names it.
+        GenerationError: no file, or any other line that is no generation; names it.
     """
     file = paths.resolve(file)
     if not file.exists():
         return
+    if not file.is_file():
+        raise GenerationError(f"{file} is no file. Give a file of generations, such as generations.jsonl.")
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:

@@ -17,7 +17,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from nblib import paths
 from nblib.analysis.gsm8k.errors import LABELS, UNDECIDED
-from nblib.errors import StudyError
+from nblib.errors import StudyError, readable
 
 RESAMPLES = 2000
 COLUMNS = ["id", "solution", "label", "minute"]
@@ -57,7 +57,8 @@ def read(file: str | Path) -> pd.DataFrame:
     file = paths.resolve(file)
     if not file.exists():
         return pd.DataFrame(columns=COLUMNS, dtype=str)
-    table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    with readable(file, f"Mend its lines: a header {','.join(COLUMNS)}, then a line for each label.", LabelError):
+        table = pd.read_csv(file, dtype=str, keep_default_na=False)
     if missing := [column for column in COLUMNS if column not in table]:
         raise LabelError(f"{file}: no column {', '.join(missing)}; labels have {', '.join(COLUMNS)}.")
     if unknown := sorted(set(table.label) - set(LABELS)):
