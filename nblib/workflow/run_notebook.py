@@ -110,13 +110,7 @@ def read_parameters(mapping: str, pairs: Sequence[Sequence[str]]) -> dict[str, o
     try:
         parameters = yaml.load(mapping, _Reader) or {}
         own = {name: yaml.load(value, _Reader) for name, value in split}
-    except (
-        yaml.YAMLError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:  # {on: 2001-99-99}, !!set x
+    except Exception as error:  # PyYAML raises whatever its constructors meet, as for 2001-99-99 or !!int
         raise ExecutionError(f"A parameter is not YAML: {error or type(error).__name__}") from error
     if not isinstance(parameters, dict):
         raise ExecutionError(f"-y needs a mapping such as '{{seed: 1}}', not {mapping!r}.")
