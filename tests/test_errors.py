@@ -73,7 +73,7 @@ def damaged(text):
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_named(name, tmp_path_factory, data):
     text, read, kind = FILES[name]

@@ -53,13 +53,13 @@ def active(html):
 
 
 @pytest.mark.parametrize("gate", ["clean", "markdown", "inline", "code", "terminal", "breakable"])
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120)
 @given(text=TEXTS)
 def test_no_text_comes_through_a_gate_as_anything_but_a_text(gate, text):
     assert list(active(str(getattr(markup, gate)(text)))) == []
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(texts=st.lists(TEXTS, min_size=7, max_size=7))
 def test_no_part_of_an_executed_notebook_becomes_active(tmp_path_factory, texts):
     source, heading, printed, table, found, error, plain = (f"{text}\ud800" for text in texts)

@@ -1,6 +1,7 @@
 """A scripted OpenAI-compatible server on the loopback: gives scripted replies, and counts requests."""
 
 import asyncio
+import base64
 import json
 import re
 import threading
@@ -63,6 +64,23 @@ def good(prompt):
     text = re.search(r"^Text: (.*)$", prompt, re.M)[1].rstrip(".")
     labels = ["verbal", "absolute", "affixal", "lexical"] if "Negate" in prompt else ["word", "phrase"]
     return "\n".join(f'{place}. "{label}": {text}, {label[::-1]}.' for place, label in enumerate(labels, start=1))
+
+
+def echoes(key):
+    """The forms in which a server may echo a key, by name."""
+    raw = key.encode()
+    return {
+        "plain": key, "reversed": key[::-1], "upper": key.upper(), "percent": "".join(f"%{byte:02X}" for byte in raw),
+        "json": "".join(f"\\u{byte:04x}" for byte in raw), "html": "".join(f"&#{byte};" for byte in raw),
+        "hex": raw.hex(), "base64": base64.b64encode(raw).decode(),
+        "basic": base64.b64encode(b":" + raw).decode(), "in base64": base64.b64encode(b"Bearer " + raw + b"\n").decode(),
+        "safe": base64.urlsafe_b64encode(b"??" + raw).decode(),
+    }  # fmt: skip
+
+
+def traces(key):
+    """What must be nowhere of each of these: in base64 the signs at both ends belong to the neighbours, too."""
+    return {form: echo.strip("=")[4:-4] for form, echo in echoes(key).items()}
 
 
 class LLMServer:

@@ -117,7 +117,7 @@ WORDS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     words=st.tuples(
         st.sampled_from(["run", "report", "export", "unpack", "record"]), st.lists(st.sampled_from(WORDS), max_size=4)

@@ -195,7 +195,7 @@ YAML = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(text=st.lists(st.sampled_from(YAML) | st.text(max_size=3), max_size=10).map("".join))
 def test_any_text_is_parameters_or_one_sentence(text):
     for arguments in [(text, []), ("{}", [[text]]), ("{}", [["seed", text]])]:
@@ -213,7 +213,7 @@ SOURCES = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 DECLARED = {source: run_notebook.check_parameters(source, {}) for source in SOURCES}
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(source=st.sampled_from(SOURCES), data=st.data(), value=VALUES)
 def test_a_parameter_of_the_study_has_its_defaults_type_and_is_not_negative_or_is_refused(source, data, value):
     name = data.draw(st.sampled_from(sorted(DECLARED[source])) | st.text(max_size=5))
@@ -229,7 +229,7 @@ def test_a_parameter_of_the_study_has_its_defaults_type_and_is_not_negative_or_i
         )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(
     name=st.text(max_size=6)
     | st.sampled_from(["06*", "*", "0?", "[0]", "..", "/", "~", "x" * 5000, "\x00", "06_neg\n"])
