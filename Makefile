@@ -10,7 +10,7 @@ PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
 endif
 NBLIB := $(PYTHON) -m nblib.workflow.cli
-.PHONY: study test lint lab report record export
+.PHONY: study test lint lab report record export audit
 
 study: $(ENVIRONMENT)
 	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
@@ -30,6 +30,9 @@ report: $(ENVIRONMENT)
 
 record: $(ENVIRONMENT)
 	@$(NBLIB) record $(SCALE)
+
+audit: $(ENVIRONMENT)
+	@$(NBLIB) audit
 
 export: $(ENVIRONMENT)
 	@$(NBLIB) export $(SCALE)
