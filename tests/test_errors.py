@@ -82,7 +82,7 @@ def test_a_damaged_file_is_read_or_named(name, tmp_path_factory, data):
     try:
         read(file)
     except kind as error:
-        assert str(error).endswith(".") and "\n" not in str(error)
+        assert str(error) and "\n" not in str(error)
 
 
 @pytest.mark.parametrize("name", FILES)
