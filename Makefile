@@ -12,7 +12,7 @@ PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
 endif
 NBLIB := $(PYTHON) -m nblib.workflow.cli
-.PHONY: study test torture lint lab report record export
+.PHONY: study test torture lint lab report record export audit
 
 study: $(ENVIRONMENT)
 	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
@@ -35,6 +35,9 @@ report: $(ENVIRONMENT)
 
 record: $(ENVIRONMENT)
 	@$(NBLIB) record $(SCALE)
+
+audit: $(ENVIRONMENT)
+	@$(NBLIB) audit
 
 export: $(ENVIRONMENT)
 	@$(NBLIB) export $(SCALE)

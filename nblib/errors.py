@@ -1,8 +1,47 @@
-"""The base class of the study's errors: what a user can mend, in one sentence."""
+"""The errors that a user can mend: one plain sentence, in a terminal and in a notebook."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 
 class StudyError(ValueError):
     """Bad input, a missing file or service, or an impossible request; the message names what, where and the remedy.
 
-    The command line shows the message alone, without a traceback.
+    The command line and IPython show the message alone, without a traceback.
     """
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+def one_of(value: str, known: Iterable[str], what: str) -> str:
+    """A value that must be one of several.
+
+    Raises:
+        StudyError: it isn't; names those that are known.
+    """
+    if value not in known:
+        raise StudyError(f"No {what} called {value!r}. Known: {', '.join(known)}.")
+    return value
+
+
+@contextmanager
+def readable(file: str | Path, remedy: str, kind: type[StudyError] = StudyError) -> Iterator[None]:
+    """Turn whatever a parser raises in the block about a damaged file into one sentence.
+
+    Args:
+        remedy: the sentence that says how to get a sound file.
+        kind: the error's class.
+
+    Raises:
+        StudyError: of that class; errors that name the file already (absent, not permitted) stay what they are.
+    """
+    try:
+        yield
+    except (StudyError, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # pandas, pyarrow, json, yaml and codecs raise a dozen classes
+        cause = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise kind(f"{file} can't be read, it is damaged or of another form ({cause}). {remedy}") from error

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from support.encoders import save_bert, toy_examples
 
 from nblib.models import encoders
@@ -18,6 +19,10 @@ WORDS = [
     "the", "a", "an", "is", "was", "are", "not", "no", "never", "any", "it", "he", "she", "they", "man", "woman", "dog", "cat",
     "door", "open", "closed", "house", "red", "green",
 ]  # fmt: skip
+
+# The same examples in every run, and none that fails because the machine is busy
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.load_profile("suite")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

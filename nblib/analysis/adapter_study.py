@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 
 from nblib import artefacts, corpora, paths, results, stats
 from nblib.analysis import diagnosis
+from nblib.errors import StudyError
 from nblib.models import embeddings
 from nblib.models.encoders import Encoder
 from nblib.models.negation_adapter import (
@@ -155,7 +156,11 @@ def transfer(learnt: pd.DataFrame, vectors: Triplets, *, repeats: int = 10, seed
 
     Returns:
         weighting, rule, a, accuracy on all items, n; mean and sd over random samples of `TEST_SHARE` of them, sample_n.
+
+    Raises:
+        StudyError: see `_check_splits`.
     """
+    _check_splits(repeats, seed)
     n = len(vectors[0])
     samples = [test for _, test in ShuffleSplit(repeats, test_size=TEST_SHARE, random_state=seed).split(vectors[0])]
     rows = []
@@ -170,10 +175,20 @@ def transfer(learnt: pd.DataFrame, vectors: Triplets, *, repeats: int = 10, seed
     return pd.DataFrame(rows, columns=["weighting", "rule", "a", "accuracy", "n", "mean", "sd", "sample_n"])
 
 
+def _check_splits(repeats: int, seed: int) -> None:
+    if repeats < 1 or seed < 0:
+        raise StudyError(f"Random splits need at least 1 repeat and a seed of at least 0, not {repeats} and {seed}.")
+
+
 def random_splits(
     sentence_sets: Sequence[int], repeats: int, seed: int
 ) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
-    """Shuffled training and test rows of each repetition: `BY_ROW` as in the paper; `BY_SET` keeps sentence sets whole."""
+    """Shuffled training and test rows of each repetition: `BY_ROW` as in the paper; `BY_SET` keeps sentence sets whole.
+
+    Raises:
+        StudyError: see `_check_splits`.
+    """
+    _check_splits(repeats, seed)
     options = {"n_splits": repeats, "test_size": TEST_SHARE, "random_state": seed}
     sets = np.asarray(sentence_sets)
     parts = {BY_ROW: ShuffleSplit(**options).split(sets), BY_SET: GroupShuffleSplit(**options).split(sets, groups=sets)}
@@ -197,7 +212,12 @@ def within_semantoneg(
     Returns:
         split, repeat, weighting ("none": unweighted), k (0 there), a (NaN for k = 0 or no result), n_train, n_test, accuracy
         (percent; NaN where max(V̄) ≤ 0), and the error in that case.
+
+    Raises:
+        StudyError: no training size, or one that is no number of items; or see `_check_splits`.
     """
+    if not train_sizes or not all(type(k) is int and k > 0 for k in train_sizes):
+        raise StudyError(f"train_sizes must be numbers of items such as [200, 500], not {list(train_sizes)}.")
     rows = []
     for split, parts in random_splits(sentence_sets, repeats, seed).items():
         for repeat, (train, test) in enumerate(tqdm(parts, desc=f"splits {split}")):

@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 import pandas as pd
 
 from nblib import corpora, results
+from nblib.errors import one_of
 
 SIZES = (5, 8, 13)
 NO_BENCHMARKS = {"hedgetriple", "exclusions", "paraphrases_mini", "paraphrases_mini_sets"}  # trained on or built from
@@ -23,7 +24,12 @@ TRAINING_TEXTS = "HedgeTriple open (authored)"
 
 
 def benchmarks(data: str) -> list[str]:
-    """The corpora to look in: the mini sets ("mini"), or these and the official benchmarks ("official")."""
+    """The corpora to look in: the mini sets ("mini"), or these and the official benchmarks ("official").
+
+    Raises:
+        StudyError: neither of the two.
+    """
+    one_of(data, ("mini", "official"), "data")
     entries = {name: entry for name, entry in corpora.entries().items() if name not in NO_BENCHMARKS}
     return [name for name, entry in entries.items() if data == "official" or not entry.official]
 

@@ -18,8 +18,10 @@ def load_predictions_for(run_dir: str | Path, names: Sequence[str], task: str) -
     """Name → test predictions of the systems that were scored on the whole task (a sample's aren't comparable).
 
     Raises:
-        ScoreError: no system was.
+        ScoreError: no system was, or none is named.
     """
+    if not names:
+        raise scoring.ScoreError(f"No system is named to compare on {task}. Name at least one.")
     scored = [name for name in names if (scoring.folder_of(run_dir, name) / f"{task}_test.parquet").is_file()]
     # without any, the error names the first
     return {name: scoring.load_predictions(run_dir, name, task) for name in scored or names[:1]}

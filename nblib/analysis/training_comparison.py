@@ -49,8 +49,10 @@ def collect(run_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFram
     benchmarks of `in_average`.
 
     Raises:
-        ScoreError: an encoder was not scored on these data.
+        ScoreError: an encoder was not scored on these data, or none is named.
     """
+    if not names:
+        raise scoring.ScoreError(f"No encoder is named to compare on the {data} data. Name at least one.")
     rows, counted = [], in_average()
     for name in names:
         about, values = {"encoder": name, **settings(run_dir, name)}, {}

@@ -10,6 +10,7 @@ from mteb.models.model_meta import ScoringFunction
 from mteb.types import PromptType
 from torch.utils.data import DataLoader
 
+from nblib.errors import StudyError
 from nblib.models import embeddings
 from nblib.models.encoders import Encoder
 from nblib.models.registry import Role
@@ -30,6 +31,8 @@ class MtebEncoder(AbsEncoder):
 
     def __init__(self, encoder: Encoder, *, batch_size: int = 64) -> None:
         self.encoder = encoder
+        if batch_size < 1:
+            raise StudyError(f"batch_size must be at least 1, not {batch_size}.")
         self.batch_size = batch_size
         self.seen: dict[str, dict[Role, set[str]]] = defaultdict(lambda: defaultdict(set))
         spec = encoder.spec

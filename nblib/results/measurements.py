@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from nblib import artefacts, paths
-from nblib.errors import StudyError
+from nblib.errors import StudyError, readable
 
 COLUMNS = [
     "system", "benchmark", "metric", "data", "n", "value", "ci_low", "ci_high", "scale", "trained_on", "fingerprint",
@@ -110,9 +110,14 @@ def load(run_dir: str | Path) -> pd.DataFrame:
 
 
 def read(file: str | Path) -> pd.DataFrame:
-    """A file of measurements as it is; an empty text stays a text."""
+    """A file of measurements as it is; an empty text stays a text.
+
+    Raises:
+        ResultsError: it is no CSV; names the file.
+    """
     texts = {column: str for column in COLUMNS if column not in NUMBERS}
-    return pd.read_csv(file, dtype=texts, keep_default_na=False, na_values={column: [""] for column in NUMBERS})
+    with readable(file, "Run the notebook again that wrote it.", ResultsError):
+        return pd.read_csv(file, dtype=texts, keep_default_na=False, na_values={column: [""] for column in NUMBERS})
 
 
 def is_mini(table: pd.DataFrame) -> pd.Series:

@@ -3,17 +3,23 @@
 `ask` takes requests from an iterator and hands each answer to its caller as soon as it arrives, so memory doesn't grow with
 the job and no answer is lost. The openai SDK retries; this module bounds concurrency and cost, keeps the account, and
 explains in one sentence why a job can't go on. The key is read from the environment variable `OPENAI_API_KEY` and sent only to
-the server.
+the server; where a server echoes it, in an answer or an error, stars stand for it. A server is not trusted: it can't make a
+job wait for ever, follow it to another address, fill the memory or lower the bill.
 """
 
 import asyncio
+import base64
 import json
+import math
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from functools import cache
+from urllib.parse import quote, urlsplit
 
+import httpx2
 import openai
 from tqdm.auto import tqdm
 
@@ -21,6 +27,9 @@ from nblib.errors import StudyError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 IN_A_ROW = 10  # requests given up with no answer between them: the fault is then the server's, not the requests'
+LONGEST = 2**24  # bytes of a response; what is cut there is no answer
+MOST_TOKENS = 10**9  # of one answer or prompt; a server that counts more doesn't count
+SECRET = 16  # characters; a shorter key is a word for servers that want none, and may stand in any answer
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _RESERVED = ("model", "messages", "stream", "n")  # set by the client, never by sampling parameters
 _FATAL = {
@@ -44,7 +53,7 @@ class Server:
         base_url: of the server, up to and with its /v1.
         sampling: sent as it is: temperature, max_tokens, seed, and whatever else that server takes.
         concurrency: requests in flight at once.
-        timeout: seconds for one attempt.
+        timeout: seconds for one attempt, from the request to the last byte of the response.
         retries: of one request, by the openai SDK (408, 409, 429, 5xx, no connection; exponential backoff with jitter, or
             what the server asks for with Retry-After, up to two minutes).
     """
@@ -57,8 +66,12 @@ class Server:
     retries: int = 8
 
     def __post_init__(self) -> None:
-        address = urlsplit(self.base_url)
-        if address.scheme not in ("http", "https") or not address.hostname:
+        try:
+            address = urlsplit(self.base_url)
+            known = address.scheme in ("http", "https") and address.hostname and address.port != 0
+        except ValueError:  # http://[::1, or a port of letters
+            known = False
+        if not known:
             raise LLMError(f"base_url {self.base_url!r} is no address. It must look like http(s)://host[:port]/v1.")
         if address.username or address.password or address.query:
             raise LLMError(
@@ -66,7 +79,7 @@ class Server:
             )
         if reserved := [name for name in _RESERVED if name in self.sampling]:
             raise LLMError(f"sampling can't set {', '.join(reserved)}, because the client does.")
-        if self.concurrency < 1 or self.retries < 0 or self.timeout <= 0:
+        if self.concurrency < 1 or self.retries < 0 or not 0 < self.timeout < math.inf:
             raise LLMError("concurrency must be at least 1, retries at least 0, and timeout more than 0 seconds.")
 
     def body(self, request: "Request") -> dict:
@@ -119,6 +132,24 @@ class Prices:
     input: float = 0.0
     output: float = 0.0
 
+    @classmethod
+    def of(cls, model: str, rates: Mapping[str, Sequence[float]]) -> "Prices":
+        """A model's in a table of rates.
+
+        Raises:
+            LLMError: it has none there, or what stands there is no two prices.
+        """
+        if model not in rates:
+            raise LLMError(f"The rates have no price of {model!r}. Add it, e.g. {model}: [0.5, 1.5].")
+        prices = rates[model]
+        numbers = isinstance(prices, list | tuple) and [type(price) in (int, float) and price >= 0 for price in prices]
+        if numbers != [True, True]:
+            raise LLMError(
+                f"The rate of {model!r} must be two numbers, the price of a million input and output tokens such as "
+                f"[0.5, 1.5], not {prices!r}."
+            )
+        return cls(*prices)
+
     def cost(self, input_tokens: int, output_tokens: int) -> float:
         """Of that many tokens."""
         return (input_tokens * self.input + output_tokens * self.output) / 1e6
@@ -128,13 +159,15 @@ class Prices:
         has its limit.
 
         Raises:
-            LLMError: the sampling parameters set no limit.
+            LLMError: the sampling parameters set no limit, or one that is no number of tokens.
         """
         limit = body.get("max_completion_tokens", body.get("max_tokens"))
         if limit is None:
             raise LLMError("With a budget, the length of an answer needs a limit: set max_tokens in sampling.")
+        if type(limit) is not int or not 0 < limit <= MOST_TOKENS:
+            raise LLMError(f"max_tokens in sampling must be a whole number of tokens such as 512, not {limit!r}.")
         size = sum(len(message["content"].encode("utf-8", "replace")) + 64 for message in body["messages"])
-        return self.cost(size, int(limit))
+        return self.cost(size, limit)
 
 
 @dataclass
@@ -198,28 +231,50 @@ async def ask(
 
 
 class _HTTPClient(openai.DefaultAioHttpClient):  # aiohttp: a third less processor time a request than the default
-    """Sees every attempt, which the SDK doesn't show: counts the failed ones, and knows which tasks wait for a response."""
+    """Sees every attempt, which the SDK doesn't show: bounds it in time and size, counts the failed ones, and knows which
+    tasks wait for a response."""
 
-    def __init__(self, failures: Counter) -> None:
-        super().__init__()
-        self.failures = failures
+    def __init__(self, failures: Counter, seconds: float) -> None:
+        super().__init__(follow_redirects=False)  # the prompts are for the address that the user has named
+        self.failures, self.seconds = failures, seconds
         self.sending: set[asyncio.Task] = set()
 
-    async def send(self, *args: object, **options: object) -> object:
+    async def send(self, request: httpx2.Request, **options: object) -> httpx2.Response:
         task = asyncio.current_task()
         self.sending.add(task)
         try:
-            response = await super().send(*args, **options)
-        except Exception:
+            # the SDK's own timeout is between two bytes: one byte now and then would keep an attempt alive for ever
+            async with asyncio.timeout(self.seconds):
+                response = await _read(await super().send(request, **{**options, "stream": True}))
+        except Exception as error:
             self.failures["no response"] += 1
-            raise
+            if isinstance(error, TimeoutError):
+                raise httpx2.ReadTimeout(f"no whole response in {self.seconds:g} s", request=request) from error
+            if isinstance(error, httpx2.HTTPError):
+                raise
+            raise httpx2.ReadError(f"{type(error).__name__}: {error}", request=request) from error  # what is no HTTP
         finally:
             self.sending.discard(task)
-        if response.status_code >= 400:
+        if response.status_code >= 300:
             self.failures[f"HTTP {response.status_code}"] += 1
             if "insufficient_quota" in response.text:
                 response.headers["x-should-retry"] = "false"  # the SDK heeds it
         return response
+
+
+async def _read(response: httpx2.Response) -> httpx2.Response:
+    """A response with its body, as far as `LONGEST`."""
+    chunks, size = [], 0
+    try:
+        async for chunk in response.aiter_bytes():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > LONGEST:
+                break
+    finally:
+        await response.aclose()
+    headers = [(name, value) for name, value in response.headers.multi_items() if name != "content-encoding"]
+    return httpx2.Response(response.status_code, headers=headers, content=b"".join(chunks), request=response.request)
 
 
 @dataclass
@@ -238,8 +293,8 @@ class _Job:
     error: Exception | None = None
 
     async def run(self, total: int | None) -> Account:
-        self.http = _HTTPClient(self.account.failures)
         server = self.server
+        self.http = _HTTPClient(self.account.failures, server.timeout)
         client = openai.AsyncOpenAI(
             api_key=_key(server.base_url), base_url=server.base_url, timeout=server.timeout, max_retries=server.retries,
             http_client=self.http,
@@ -288,7 +343,7 @@ class _Job:
         try:
             # not chat.completions.create: its typed request and response cost as much time as all else, and check nothing
             answer = _answer(await self.client.post("/chat/completions", body=body, cast_to=object))
-        except (openai.OpenAIError, ValueError) as error:
+        except (openai.OpenAIError, ValueError, RecursionError) as error:  # the last: JSON nested too deeply
             self.give_up(error)
         else:
             try:
@@ -318,7 +373,13 @@ class _Job:
         self.account.given_up[kind] += 1
         self.in_a_row += 1
         text, reason = _describe(error), ""
-        if status in _FATAL:
+        if status in range(300, 400):
+            address = error.response.headers.get("location", "nowhere")
+            reason = (
+                f" sends requests on to {_hide_key(address)[:200]}, which may be another's server. If you trust it, set "
+                "base_url to that address"
+            )
+        elif status in _FATAL:
             reason = f", model {self.server.model!r}: {_FATAL[status]} ({text})"
         elif getattr(error, "code", None) == "insufficient_quota":
             reason = f": the account's quota is used up ({text}). Raise it, then run again"
@@ -368,17 +429,46 @@ def _answer(completion: object) -> Answer:
         raise ValueError(f"the answer is no chat completion: {str(completion)[:200]!r}") from error
     if not isinstance(text, str | None):
         raise ValueError(f"the answer's content is no text: {str(text)[:200]!r}")
-    counts = [count if isinstance(count, int) else None for count in counts]
     finish = choice.get("finish_reason")
     if isinstance(refusal, str) and refusal and not text:
         text, finish = refusal, "refusal"
-    return Answer(text or "", str(finish or ""), str(completion.get("model") or ""), *counts)
+    # a prompt has a token, and so has an answer with a text; a server that says otherwise counts as one that doesn't count
+    tokens = [_count(count, least) for count, least in zip(counts, (1, int(bool(text))), strict=True)]
+    told = (text or "", str(finish or ""), str(completion.get("model") or ""))
+    return Answer(*map(_hide_key, told), *tokens)
+
+
+def _count(tokens: object, least: int) -> int | None:
+    return tokens if type(tokens) is int and least <= tokens <= MOST_TOKENS else None
 
 
 def _describe(error: Exception) -> str:
     """An error in one line, without the key, whatever the server has put into it."""
     cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
-    text = " ".join(f"{type(cause).__name__}: {cause}".split())
-    if key := os.environ.get(KEY_VARIABLE, "").strip():
-        text = text.replace(key, "***")
+    text = _hide_key(" ".join(f"{type(cause).__name__}: {cause}".split()))
+    if head := os.environ.get(KEY_VARIABLE, "").strip()[:3]:
+        text = re.sub(rf"{re.escape(head)}[^\s*]*\*\*\S*", "***", text)  # the server's own way to hide it, sk-ab***yz
     return text if len(text) <= 300 else text[:300] + " …"
+
+
+def _hide_key(text: str) -> str:
+    """A text with stars for the key, in whatever form a server has echoed it."""
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if len(key) < SECRET:
+        return text
+    return re.sub("|".join(map(re.escape, _forms(key))), "***", text, flags=re.IGNORECASE)
+
+
+@cache
+def _forms(key: str) -> list[str]:
+    """A key as it is, reversed, and in the encodings of URLs, JSON, HTML, hexadecimal digits and base64."""
+    raw = key.encode()
+    by_sign = [r"\u{:04x}", "%{:02x}", "&#{};", "&#x{:x};", "{:02x}", r"\x{:02x}"]
+    forms = {key, key[::-1], quote(key, safe=""), *("".join(form.format(byte) for byte in raw) for form in by_sign)}
+    for before in range(
+        3
+    ):  # in base64 a text looks different by its place; the signs shared with its neighbours are left out
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            encoded = encode(bytes(before) + raw).decode()
+            forms.add(encoded[-(-before * 4 // 3) : (before + len(raw)) * 4 // 3])
+    return sorted(forms, key=len, reverse=True)

@@ -61,8 +61,11 @@ class Generation:
 
 
 _NAMES = [column.name for column in fields(Generation)]
-_TEXTS = ("key", "id", "anchor", "kind", "answer", "finish_reason")
-_TYPES = {**dict.fromkeys(_TEXTS, str), "attempt": int, "cues": dict}
+_TEXTS = ("key", "id", "anchor", "kind", "model", "answer", "finish_reason")
+_TOKENS = ("input_tokens", "output_tokens")
+_TYPES = {
+    **dict.fromkeys(_TEXTS, str), **dict.fromkeys(_TOKENS, int | None), "attempt": int, "cues": dict, "sampling": dict,
+}  # fmt: skip
 
 
 def key(model: str, prompt: str, sampling: Mapping[str, object]) -> str:
@@ -75,16 +78,18 @@ def read(file: str | Path) -> Iterator[Generation]:
     """The generations in a file, in order; none where there is no file. An unfinished last line is skipped.
 
     Raises:
-        GenerationError: any other line that is no generation; names it.
+        GenerationError: no file, or any other line that is no generation; names it.
     """
     file = paths.resolve(file)
     if not file.exists():
         return
+    if not file.is_file():
+        raise GenerationError(f"{file} is no file. Give a file of generations, such as generations.jsonl.")
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 yield _parse(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 if not line.endswith(b"\n"):
                     return
                 raise GenerationError(
@@ -99,8 +104,10 @@ def _parse(line: bytes) -> Generation:
         raise ValueError("not an object")
     if missing := [name for name in _NAMES if name not in row]:
         raise ValueError(f"without {', '.join(missing)}")
-    if wrong := [name for name, type_ in _TYPES.items() if not isinstance(row[name], type_)]:
+    if wrong := [name for name, types in _TYPES.items() if not isinstance(row[name], types)]:
         raise ValueError(f"ill-typed {', '.join(wrong)}")
+    if negative := [name for name in ("attempt", *_TOKENS) if (row[name] or 0) < 0]:
+        raise ValueError(f"negative {', '.join(negative)}")
     return Generation(**{name: row[name] for name in _NAMES})
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
 from nblib.synthesis import generations, prompts
-from nblib.synthesis.client import Server
+from nblib.synthesis.client import Prices, Server
 from nblib.synthesis.prompts import SynthesisError
 
 COLUMNS = ["id", "anchor", "entailment", *NEGATIONS, "word_cue", "word", "phrase_cue", "phrase"]
@@ -126,13 +126,20 @@ def price(questions: pd.DataFrame, rates: Mapping[str, Sequence[float]], anchors
 
     Returns:
         model, calls, input and output (million tokens), price (in the rates' currency).
+
+    Raises:
+        SynthesisError: there are no rates or no anchors.
+        LLMError: see `Prices.of`.
     """
+    if not rates or anchors < 1:
+        raise SynthesisError("A price needs rates of at least one model, and at least one anchor.")
     each = questions.groupby("kind")[["attempts", "input", "output"]].mean()
     calls = anchors * each.attempts.sum()
     millions = {side: anchors * (each.attempts * each[side]).sum() / 1e6 for side in ("input", "output")}
     rows = []
-    for model, (of_input, of_output) in rates.items():
-        cost = millions["input"] * of_input + millions["output"] * of_output
+    for model in rates:
+        prices = Prices.of(model, rates)
+        cost = millions["input"] * prices.input + millions["output"] * prices.output
         rows.append((model, calls, *millions.values(), cost))
     return pd.DataFrame(rows, columns=["model", "calls", "input", "output", "price"])
 

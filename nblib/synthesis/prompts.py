@@ -4,6 +4,7 @@ Two questions an anchor: the paper's negation prompt, and its hedging prompt wit
 """
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from nblib.synthesis.client import Server
 from nblib.synthesis.generations import Generation
 from nblib.synthesis.parsing import Parsed
 
+_HALF = re.compile("[\ud800-\udfff]")
 KINDS = {"negation": NEGATIONS, "hedging": HEDGES}  # prompt → the labels it asks for, as it numbers them
 
 
@@ -49,7 +51,7 @@ def questions(anchors: pd.DataFrame, server: Server, seed: int = 0) -> Iterator[
         anchors: id (unique), anchor.
 
     Raises:
-        SynthesisError: a missing column, a repeated id or an empty anchor; names the first.
+        SynthesisError: a missing column, a repeated id, or an empty or unwritable text; names the first.
     """
     _check(anchors)
     for anchor_id, anchor in zip(anchors.id, anchors.anchor, strict=True):
@@ -81,21 +83,29 @@ def _check(anchors: pd.DataFrame) -> None:
         raise SynthesisError(
             f"Two anchors have the id {anchors.id[anchors.id.duplicated()].iloc[0]!r}. Give each an id of its own."
         )
-    empty = ~anchors.anchor.map(lambda text: isinstance(text, str) and bool(text.strip()))
-    if empty.any():
+    usable = [isinstance(text, str) and bool(text.strip()) for text in anchors.anchor]
+    if not all(usable):
         raise SynthesisError(
-            f"{empty.sum()} anchors are empty; the first has the id {anchors.id[empty].iloc[0]!r}. Leave them out."
+            f"{usable.count(False)} anchors are empty; the first has the id {anchors.id.iloc[usable.index(False)]!r}. Leave "
+            "them out."
         )
+    for anchor_id, anchor in zip(anchors.id, anchors.anchor, strict=True):
+        if _HALF.search(f"{anchor_id}{anchor}"):
+            raise SynthesisError(f"The anchor {anchor_id!r} holds half a character (a surrogate). Mend its text.")
 
 
 def parse(generation: Generation) -> Parsed:
     """The sentences in a generation by label, or why it is unusable.
 
     Raises:
-        SynthesisError: it answers a prompt that the paper doesn't have.
+        SynthesisError: it answers a prompt that the paper doesn't have, or has no cue for a hedge.
     """
     if generation.kind not in KINDS:
         raise SynthesisError(f"A generation has the unknown kind {generation.kind!r}; known: {', '.join(KINDS)}.")
+    if generation.kind == "hedging" and any(hedge not in generation.cues for hedge in HEDGES):
+        raise SynthesisError(
+            f"The generation {generation.key!r} lacks a cue for one of {', '.join(HEDGES)}. Remove its line."
+        )
     return parsing.parse(
         generation.answer,
         KINDS[generation.kind],

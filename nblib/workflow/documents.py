@@ -13,7 +13,7 @@ import pandas as pd
 from nblib import paths
 from nblib.analysis import claims
 from nblib.benchmarks import mteb_catalogue
-from nblib.errors import StudyError
+from nblib.errors import StudyError, readable
 from nblib.results import comparison, exhibits, measurements, published, published_mteb, tables
 
 TEXTS = ("README.md", "docs/results.md")
@@ -55,7 +55,8 @@ def _read(file: Path) -> pd.DataFrame:
         raise DocumentError(
             f"No {file}: the numbers of README and docs come from the record. Make it: make record SCALE=official"
         )
-    return pd.read_csv(file, keep_default_na=False)
+    with readable(file, "It is in git: git checkout figures", DocumentError):
+        return pd.read_csv(file, keep_default_na=False)
 
 
 def fill(text: str, record: Record, name: str = "the text") -> str:

@@ -6,7 +6,7 @@ import matplotlib
 import pandas as pd
 
 from nblib import paths
-from nblib.errors import StudyError
+from nblib.errors import StudyError, readable
 from nblib.results import tables
 
 DOTS_PER_INCH = 150
@@ -29,10 +29,16 @@ def export(scale: str, target: Path) -> tuple[int, int]:
         raise ExportError(f"No reference figures in {kept}. There are: {', '.join(known)}.")
     for svg in figures:
         with paths.write_atomically(target / svg.relative_to(kept).with_suffix(".png")) as draft:
-            draft.write_bytes(png(svg))
+            with readable(svg, "It is in git: git checkout figures", ExportError):
+                picture = png(svg)
+            draft.write_bytes(picture)
     found = sorted(kept.glob("[0-9]*/tab_*.csv"))
     for csv in found:
-        table, caption = pd.read_csv(csv, keep_default_na=False, na_values=[""]), f"{csv.parent.name}: {csv.stem[4:]}"
+        with readable(csv, "It is in git: git checkout figures", ExportError):
+            table, caption = (
+                pd.read_csv(csv, keep_default_na=False, na_values=[""]),
+                f"{csv.parent.name}: {csv.stem[4:]}",
+            )
         page, source = tables.show(table, caption).to_html(), tables.latex(table, caption, f"tab:{csv.stem[4:]}")
         for ending, text in {".html": page, ".tex": source}.items():
             with paths.write_atomically(target / csv.relative_to(kept).with_suffix(ending)) as draft:

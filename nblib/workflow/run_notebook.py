@@ -5,6 +5,7 @@ executed copy among the sources is an error. The kernel is that of this environm
 """
 
 import ast
+import math
 import os
 import re
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from nblib import paths
-from nblib.errors import StudyError
+from nblib.errors import StudyError, readable
 from nblib.workflow import outputs
 
 # glibc returns each large tensor's memory to the system; keeping it makes training on a CPU 1.4 times as fast
@@ -22,6 +23,7 @@ from nblib.workflow import outputs
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": 2**32, "MALLOC_TRIM_THRESHOLD_": 2**34, "MALLOC_TOP_PAD_": 2**28}
 
 STILLBORN = "Kernel died before replying"  # what jupyter_client says of it
+LONGEST_NAME = 1000  # of a notebook; no system has longer paths in daily use
 KERNEL_SECONDS = 300  # for a kernel to start; papermill's 60 are short on a machine that is busy
 
 
@@ -44,14 +46,15 @@ def find_notebook(name: str) -> Path:
     Raises:
         ExecutionError: there is none, or the number fits several.
     """
-    if Path(name).is_file():
+    if len(name) < LONGEST_NAME and Path(name).is_file():
         return Path(name).resolve()
     if Path(name).name != name:
-        raise ExecutionError(f"No notebook at {Path(name).resolve()}.")
-    found = sorted(paths.NOTEBOOKS.glob(f"{Path(name).stem}*.ipynb"))
+        raise ExecutionError(f"No notebook at {name[:LONGEST_NAME]!r}.")
+    known = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+    found = [path for path in known if name and path.stem.startswith(name.removesuffix(".ipynb"))]
     if len(found) != 1:
-        known = ", ".join(path.stem for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")))
-        raise ExecutionError(f"{name!r} names {len(found)} notebooks. There are: {known}.")
+        names = ", ".join(path.stem for path in known)
+        raise ExecutionError(f"{name[:LONGEST_NAME]!r} names {len(found)} notebooks. There are: {names}.")
     return found[0]
 
 
@@ -59,23 +62,36 @@ def check_parameters(notebook: Path, given: Mapping[str, object]) -> dict[str, o
     """All parameters of a notebook, those given in place of its defaults.
 
     Raises:
-        ExecutionError: a parameter the notebook lacks, or a value of another type than its default.
+        ExecutionError: a parameter the notebook lacks, a value of another type than its default (of a list, an item), or in a
+            notebook of the study a negative number: there, every number is a size, a share or a seed.
     """
     from papermill import inspect_notebook
 
-    declared = inspect_notebook(str(notebook))
-    defaults = {name: ast.literal_eval(about["default"]) for name, about in declared.items()}
+    with readable(notebook, "Its parameters cell must assign plain values.", ExecutionError):
+        declared = inspect_notebook(str(notebook))
+        defaults = {name: ast.literal_eval(about["default"]) for name, about in declared.items()}
     for name, value in given.items():
         if name not in declared:
             raise ExecutionError(f"{notebook.stem} has no parameter {name!r}. It has: {', '.join(declared)}.")
         default = defaults[name]
-        fits = type(value) is type(default) or default is None or (type(default) is float and type(value) is int)
-        if not fits:
+        if not _fits(value, default):
             raise ExecutionError(
                 f"{notebook.stem}: parameter {name} is a {type(default).__name__} (default {declared[name]['default']}), "
                 f"not {value!r}."
             )
+        numbers = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, int | float)]
+        if notebook.is_relative_to(paths.NOTEBOOKS) and any(number < 0 for number in numbers):
+            raise ExecutionError(f"{notebook.stem}: parameter {name} can't be negative, and is {value!r}.")
     return {**defaults, **given}
+
+
+def _fits(value: object, default: object) -> bool:
+    """Whether a value has a default's type, and the items of a list that of the default's items."""
+    if isinstance(value, list) and isinstance(default, list) and default:
+        return all(_fits(item, default[0]) for item in value)
+    if type(default) is float:
+        return type(value) in (int, float) and math.isfinite(value)
+    return default is None or type(value) is type(default)
 
 
 def read_parameters(mapping: str, pairs: Sequence[Sequence[str]]) -> dict[str, object]:
@@ -94,8 +110,8 @@ def read_parameters(mapping: str, pairs: Sequence[Sequence[str]]) -> dict[str, o
     try:
         parameters = yaml.load(mapping, _Reader) or {}
         own = {name: yaml.load(value, _Reader) for name, value in split}
-    except yaml.YAMLError as error:
-        raise ExecutionError(f"A parameter is not YAML: {error}") from error
+    except Exception as error:  # PyYAML raises whatever its constructors meet, as for 2001-99-99 or !!int
+        raise ExecutionError(f"A parameter is not YAML: {error or type(error).__name__}") from error
     if not isinstance(parameters, dict):
         raise ExecutionError(f"-y needs a mapping such as '{{seed: 1}}', not {mapping!r}.")
     return {**parameters, **own}
@@ -105,10 +121,12 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     """Run a notebook; write the executed copy to `output` (relative to the working directory), up to a failing cell.
 
     Raises:
-        ExecutionError: see `find_notebook` and `check_parameters`; a source would be overwritten; or an output is missing.
+        ExecutionError: see `find_notebook` and `check_parameters`; a source would be overwritten; the kernel died; or an output
+            is missing.
         papermill.PapermillExecutionError: a cell failed.
     """
     import papermill
+    from nbclient.exceptions import DeadKernelError
 
     source, target = find_notebook(notebook), Path(output).expanduser().resolve()
     if target == source or target.is_relative_to(paths.NOTEBOOKS):
@@ -125,6 +143,11 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     where = {"cwd": str(paths.PROJECT_ROOT), "progress_bar": bar}
     try:
         papermill.execute_notebook(str(source), str(target), parameters=dict(parameters), **where, **kernel)
+    except DeadKernelError as error:
+        raise ExecutionError(
+            f"{source.stem}: its process died, probably for want of memory. Free some, or ask for less at once (batch_size, "
+            f"size, --cores). The executed copy up to there: {target}"
+        ) from error
     except RuntimeError as error:
         if STILLBORN not in str(error):
             raise

@@ -18,7 +18,16 @@ class Times:
 
     def __init__(self, scale: str) -> None:
         self.file = paths.resolve(f"runs/{scale}/times.json")
-        self.last: dict[str, float] = json.loads(self.file.read_text(encoding="utf-8")) if self.file.is_file() else {}
+        try:
+            took = json.loads(self.file.read_text(encoding="utf-8"))
+            self.last: dict[str, float] = {str(job): float(seconds) for job, seconds in took.items()}
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            AttributeError,
+        ):  # absent or damaged: an estimate must not end the study
+            self.last = {}
         shipped = paths.CONFIG / "times" / f"{scale}.yaml"
         self.first: dict[str, float] = yaml.safe_load(shipped.read_text(encoding="utf-8")) if shipped.is_file() else {}
 

@@ -1,6 +1,7 @@
 """A scripted OpenAI-compatible server on the loopback: gives scripted replies, and counts requests."""
 
 import asyncio
+import base64
 import json
 import re
 import threading
@@ -12,13 +13,19 @@ USAGE = {"prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80}
 
 @dataclass
 class Reply:
-    """What to send, after how many seconds; `drop` closes the connection instead, "before" or in the "middle" of the body."""
+    """What to send, after how many seconds; `drop` closes the connection instead, "before" or in the "middle" of the body.
+
+    A header None isn't sent. `drip` goes on after the body: a chunk, again and again, with a pause in seconds between. `raw`
+    is all that is sent, whatever it is.
+    """
 
     status: int = 200
     body: bytes = b""
     headers: dict = field(default_factory=dict)
     delay: float = 0.0
     drop: str = ""
+    drip: tuple[bytes, float] | None = None
+    raw: bytes = b""
 
 
 @dataclass
@@ -57,6 +64,23 @@ def good(prompt):
     text = re.search(r"^Text: (.*)$", prompt, re.M)[1].rstrip(".")
     labels = ["verbal", "absolute", "affixal", "lexical"] if "Negate" in prompt else ["word", "phrase"]
     return "\n".join(f'{place}. "{label}": {text}, {label[::-1]}.' for place, label in enumerate(labels, start=1))
+
+
+def echoes(key):
+    """The forms in which a server may echo a key, by name."""
+    raw = key.encode()
+    return {
+        "plain": key, "reversed": key[::-1], "upper": key.upper(), "percent": "".join(f"%{byte:02X}" for byte in raw),
+        "json": "".join(f"\\u{byte:04x}" for byte in raw), "html": "".join(f"&#{byte};" for byte in raw),
+        "hex": raw.hex(), "base64": base64.b64encode(raw).decode(),
+        "basic": base64.b64encode(b":" + raw).decode(), "in base64": base64.b64encode(b"Bearer " + raw + b"\n").decode(),
+        "safe": base64.urlsafe_b64encode(b"??" + raw).decode(),
+    }  # fmt: skip
+
+
+def traces(key):
+    """What must be nowhere of each of these: in base64 the signs at both ends belong to the neighbours, too."""
+    return {form: echo.strip("=")[4:-4] for form, echo in echoes(key).items()}
 
 
 class LLMServer:
@@ -125,11 +149,17 @@ class LLMServer:
             writer.transport.abort()
             return False
         headers = {"Content-Length": len(reply.body), **reply.headers}
-        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        lines = "".join(
+            f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items() if value is not None
+        )
         body = reply.body[: len(reply.body) // 2] if reply.drop else reply.body
-        writer.write(f"HTTP/1.1 {reply.status} Said\r\n{lines}\r\n".encode() + body)
+        writer.write(reply.raw or f"HTTP/1.1 {reply.status} Said\r\n{lines}\r\n".encode() + body)
         await writer.drain()
-        if reply.drop:
+        while reply.drip and not self.done.is_set():
+            writer.write(reply.drip[0])
+            await writer.drain()
+            await asyncio.sleep(reply.drip[1])
+        if reply.drop or reply.raw:
             return False
         if reply.status == 200 and not writer.transport.is_closing():
             call.answered = time.monotonic()

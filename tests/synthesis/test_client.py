@@ -7,7 +7,9 @@ import time
 from collections import Counter
 
 import pytest
-from support.llm_server import LLMServer, Reply, chat, error
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.llm_server import LLMServer, Reply, chat, echoes, error, traces
 
 from nblib.synthesis import client
 from nblib.synthesis.client import LLMError, Prices, Request, Server
@@ -229,10 +231,13 @@ def test_without_a_key_a_server_on_this_machine_is_asked_and_any_other_is_not(mo
     ("options", "message"),
     [
         ({"base_url": "localhost:8000"}, "is no address"),
+        ({"base_url": "http://[::1"}, "is no address"),
+        ({"base_url": "http://host:port/v1"}, "is no address"),
         ({"base_url": "https://me:secret@host/v1"}, "secrets belong in OPENAI_API_KEY"),
         ({"base_url": "https://host/v1?key=secret"}, "secrets belong in OPENAI_API_KEY"),
         ({"sampling": {"model": "x", "n": 2}}, "sampling can't set model, n"),
         ({"concurrency": 0}, "at least 1"),
+        ({"timeout": float("nan")}, "timeout more than 0 seconds"),
     ],
 )
 def test_a_server_that_can_not_be_asked_is_refused_at_once(options, message):
@@ -311,3 +316,166 @@ def test_a_budget_without_a_limit_on_answers_is_refused():
     with LLMServer() as server, pytest.raises(LLMError, match="set max_tokens in sampling"):
         ask(to(server, sampling={}), requests(3), budget=1)
     assert not server.calls
+
+
+# --- a server that means harm -----------------------------------------------------------------------------------------
+
+
+def endless(chunk, pause=0.0):
+    """A reply that drips: its body in chunks, without a length."""
+    return Reply(headers={"Content-Length": None, "Connection": "close"}, drip=(chunk, pause))
+
+
+@pytest.mark.parametrize("chunk", [b" ", b" " * 100_000])
+def test_a_response_that_never_ends_is_given_up_after_the_time_for_one_attempt(chunk):
+    """A byte now and then keeps a connection alive, and blanks before the JSON are allowed."""
+    drip = endless(chunk, 0.05)
+    started = time.monotonic()
+    with (
+        LLMServer(lambda call, number: drip) as server,
+        pytest.raises(LLMError, match="does not answer, tried 2 times"),
+    ):
+        ask(to(server, timeout=0.6, retries=1, concurrency=1), requests(1))
+    assert time.monotonic() - started < 5
+
+
+def test_a_response_without_measure_is_cut_and_no_answer(monkeypatch):
+    monkeypatch.setattr(client, "LONGEST", 200_000)
+    with LLMServer(fail_first(endless(b"x" * 65_536))) as server:
+        account, kept = ask(to(server, concurrency=1), requests(2))
+    assert (account.given_up, len(kept)) == ({"unreadable answer": 1}, 1)
+
+
+def test_json_nested_without_end_is_no_answer():
+    deep = Reply(body=b'{"choices": ' + b"[" * 100_000, headers={"Content-Type": "application/json"})
+    closed = Reply(body=b"[" * 100_000 + b"]" * 100_000, headers={"Content-Type": "application/json"})
+    with LLMServer(lambda call, number: (deep, closed, None)[number]) as server:
+        account, kept = ask(to(server, concurrency=1), requests(3))
+    assert (account.given_up, len(kept)) == ({"unreadable answer": 2}, 1)
+
+
+@pytest.mark.parametrize(
+    "head", [b"no HTTP at all\r\n\r\n", b"HTTP/1.1 200 OK\r\nbad header\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n"]
+)
+def test_what_is_no_http_is_no_response(head):
+    with LLMServer(lambda call, number: Reply(raw=head)) as server, pytest.raises(LLMError, match="does not answer"):
+        ask(to(server, retries=0), requests(1))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_prompt_is_sent_on_to_another_address(status):
+    with LLMServer() as other:
+        away = Reply(status, headers={"Location": f"{other.base_url}/chat/completions"})
+        with LLMServer(lambda call, number: away) as server, pytest.raises(LLMError) as failure:
+            ask(to(server, concurrency=1), requests(3))
+        assert not other.calls
+    assert f"sends requests on to {other.base_url}/chat/completions" in str(failure.value)
+    assert "set base_url to that address" in str(failure.value)
+    assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": -5_000_000, "completion_tokens": True},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": 5, "completion_tokens": -1},
+        {"prompt_tokens": 5, "completion_tokens": 0},
+        {"prompt_tokens": float("nan"), "completion_tokens": 1},
+        {"prompt_tokens": "5", "completion_tokens": [1]},
+        {"prompt_tokens": 10**400, "completion_tokens": 1},
+    ],
+)
+def test_counts_that_can_not_be_cost_the_most_an_answer_can(usage):
+    prices = Prices(output=1e6)  # 1 a token
+    with LLMServer(lambda call, number: chat("x", usage=usage)) as server:
+        account, _ = ask(to(server, sampling={"max_tokens": 30}), requests(100), prices=prices, budget=200)
+    assert account.stopped == "budget"
+    assert account.cost == 180
+
+
+def test_an_empty_answer_costs_its_prompt():
+    usage = {"prompt_tokens": 50, "completion_tokens": 0}
+    with LLMServer(lambda call, number: chat("", usage=usage)) as server:
+        account, _ = ask(to(server), requests(1), prices=Prices(input=1e6), budget=1e9)
+    assert account.cost == 50
+
+
+@pytest.mark.parametrize("limit", ["many", -5, 0, True, 1.5, 10**30])
+def test_a_limit_that_is_no_number_of_tokens_is_refused_with_a_budget(limit):
+    with LLMServer() as server, pytest.raises(LLMError, match="must be a whole number of tokens such as 512"):
+        ask(to(server, sampling={"max_tokens": limit}), requests(3), budget=1)
+    assert not server.calls
+
+
+@pytest.mark.parametrize("form", echoes(CANARY))
+def test_a_key_in_an_answer_or_error_is_starred_whatever_its_form(form):
+    echo = echoes(CANARY)[form]
+    with LLMServer(lambda call, number: chat(f"House, {echo}, door.", model=f"toy {echo}", finish=echo)) as server:
+        _, kept = ask(to(server), requests(1))
+    assert "***" in kept["q0"].text and kept["q0"].text.startswith("House, ") and kept["q0"].text.endswith(", door.")
+    hidden = traces(CANARY)[form]
+    assert hidden not in repr(kept["q0"])
+    with LLMServer(lambda call, number: error(401, f"bad key {echo}.")) as server, pytest.raises(LLMError) as failure:
+        ask(to(server), requests(1))
+    assert hidden not in str(failure.value)
+
+
+def test_a_key_that_the_server_has_half_hidden_is_starred():
+    with (
+        LLMServer(
+            lambda call, number: error(401, f"Incorrect API key provided: {CANARY[:8]}********{CANARY[-4:]}.")
+        ) as server,
+        pytest.raises(LLMError) as failure,
+    ):
+        ask(to(server), requests(1))
+    assert CANARY[:8] not in str(failure.value)
+    assert CANARY[-4:] not in str(failure.value)
+
+
+def test_a_word_in_place_of_a_key_changes_no_answer(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with LLMServer(lambda call, number: chat("There is none.")) as server:
+        _, kept = ask(to(server), requests(1))
+    assert kept["q0"].text == "There is none."
+
+
+@pytest.fixture(scope="module")
+def any_server():
+    with LLMServer() as server:
+        yield server
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_whatever_a_server_sends_ends_in_an_answer_or_a_count(any_server, data):
+    """No status, header or body ends a job in anything but its account or one sentence."""
+    anything = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+            st.sampled_from(["choices", "message", "content", "refusal", "usage", "error", "code", "prompt_tokens", "x"]),
+            inner, max_size=4,
+        ), max_leaves=12,
+    )  # fmt: skip
+    choice = st.fixed_dictionaries({"message": st.dictionaries(st.sampled_from(["content", "refusal"]), anything)})
+    completion = st.fixed_dictionaries(
+        {"choices": st.lists(choice | anything, max_size=2)}, optional={"usage": anything}
+    )
+    body = data.draw(st.binary(max_size=40) | (completion | anything).map(lambda sent: json.dumps(sent).encode()))
+    status = data.draw(st.sampled_from([200, 200, 200, 204, 206, 300, 304, 307, 400, 401, 418, 422]))
+    headers = data.draw(
+        st.dictionaries(
+            st.sampled_from(["Content-Type", "Retry-After", "Location", "Content-Encoding"]),
+            st.sampled_from(
+                ["application/json", "text/html; charset=x", "", "-1", "nan", "gzip", "file:///etc/passwd"]
+            ),
+        )
+    )
+    any_server.handle = lambda call, number: Reply(status, body, headers)
+    try:
+        account, kept = ask(to(any_server, retries=0, timeout=30), requests(1))
+    except LLMError as failure:
+        assert str(failure).endswith(".") and "\n" not in str(failure)
+    else:
+        assert account.answered == len(kept) == 1 - account.given_up.total()
+        assert account.cost == 0

@@ -1,11 +1,14 @@
 """Headless execution: strict about what goes in, and a failing cell fails the run with the copy kept."""
 
 import json
+import math
 import subprocess
 import sys
 
 import nbformat
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from nblib import paths
@@ -173,3 +176,95 @@ def test_an_output_that_is_declared_and_missing_fails_the_run_by_name(notebook, 
     nbformat.write(nb, notebook)
     with pytest.raises(ExecutionError, match=r"toy ran to its end and left no .*/figures/toy/fig_drawn\.csv\."):
         run_notebook.execute(str(notebook), tmp_path / "out.ipynb", {})
+
+
+# --- whatever is typed: a value or one sentence --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["{a: 2001-99-99}", "{a: !!timestamp x}", "{a: !!python/object:os.system x}", "[" * 5000, "\x00"]
+)
+def test_yaml_that_is_no_value_is_one_sentence(text):
+    with pytest.raises(ExecutionError, match="A parameter is not YAML: "):
+        run_notebook.read_parameters(text, [])
+
+
+YAML = [
+    "{", "}", "[", "]", "-", "?", "!!", "!!int", "!!binary", "!!set", "&a", "*a", "<<:", "|", ">", "2001-99-99",
+    "1:99", "0o9", ".inf", "seed", "%YAML", "---", "\"", "'", "#", ": ", " ", "\n", "\t", "\ud800",
+]  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(text=st.lists(st.sampled_from(YAML) | st.text(max_size=3), max_size=10).map("".join))
+def test_any_text_is_parameters_or_one_sentence(text):
+    for arguments in [(text, []), ("{}", [[text]]), ("{}", [["seed", text]])]:
+        try:
+            assert isinstance(run_notebook.read_parameters(*arguments), dict)
+        except ExecutionError as error:
+            assert str(error)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2), max_leaves=4,
+)  # fmt: skip
+SOURCES = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+DECLARED = {source: run_notebook.check_parameters(source, {}) for source in SOURCES}
+
+
+@settings(max_examples=150)
+@given(source=st.sampled_from(SOURCES), data=st.data(), value=VALUES)
+def test_a_parameter_of_the_study_has_its_defaults_type_and_is_not_negative_or_is_refused(source, data, value):
+    name = data.draw(st.sampled_from(sorted(DECLARED[source])) | st.text(max_size=5))
+    try:
+        taken = run_notebook.check_parameters(source, {name: value})[name]
+    except ExecutionError:
+        return
+    default = DECLARED[source][name]
+    assert isinstance(taken, int | float if isinstance(default, float) else type(default))
+    for number in taken if isinstance(taken, list) else [taken]:
+        assert (
+            not isinstance(number, int | float) or isinstance(default, list) or (number >= 0 and math.isfinite(number))
+        )
+
+
+@settings(max_examples=100)
+@given(
+    name=st.text(max_size=6)
+    | st.sampled_from(["06*", "*", "0?", "[0]", "..", "/", "~", "x" * 5000, "\x00", "06_neg\n"])
+)
+def test_any_name_of_a_notebook_finds_one_or_is_one_sentence(name):
+    try:
+        assert run_notebook.find_notebook(name).suffix == ".ipynb"
+    except ExecutionError as error:
+        assert len(str(error)) < 2000
+
+
+def test_a_notebook_whose_process_dies_is_one_sentence(notebook, tmp_path, capsys):
+    nb = nbformat.read(notebook, 4)
+    nb.cells[2].source = "import os; os.kill(os.getpid(), 9)"
+    nbformat.write(nb, notebook)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["run", str(notebook), str(tmp_path / "out.ipynb")])
+    assert "error: toy: its process died, probably for want of memory." in capsys.readouterr().err
+
+
+def test_an_error_that_the_user_can_mend_is_said_once(notebook, tmp_path, capsys):
+    nb = nbformat.read(notebook, 4)
+    nb.cells[2].source = "from nblib import corpora\ncorpora.load('none')"
+    nbformat.write(nb, notebook)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["run", str(notebook), str(tmp_path / "out.ipynb")])
+    said = [line for line in capsys.readouterr().err.splitlines() if "orpus" in line]
+    assert len(said) == 1
+    assert said[0].startswith("error: toy, cell [2]: CorpusError: No corpus called 'none'.")
+    assert "Traceback" not in (tmp_path / "out.ipynb").read_text()
+
+
+def test_a_file_that_is_no_notebook_is_one_sentence(tmp_path):
+    file = tmp_path / "x.ipynb"
+    for content in ["", "{", '{"cells": 1}', "\x00"]:
+        file.write_text(content)
+        with pytest.raises(ExecutionError, match=r"x\.ipynb"):
+            run_notebook.execute(str(file), tmp_path / "out.ipynb", {"a": 1})

@@ -17,7 +17,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from nblib import paths
 from nblib.analysis.gsm8k.errors import LABELS, UNDECIDED
-from nblib.errors import StudyError
+from nblib.errors import StudyError, readable
 
 RESAMPLES = 2000
 COLUMNS = ["id", "solution", "label", "minute"]
@@ -58,10 +58,8 @@ def read(file: str | Path) -> pd.DataFrame:
     file = paths.resolve(file)
     if not file.exists():
         return pd.DataFrame(columns=COLUMNS, dtype=str)
-    try:
+    with readable(file, f"Mend its lines: a header {','.join(COLUMNS)}, then a line for each label.", LabelError):
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
-    except ValueError as error:  # also of pandas' parser and of a text that isn't UTF-8
-        raise LabelError(f"{file} is no table ({error}). Restore it: git checkout data/gsm8k/labels") from error
     if missing := [column for column in COLUMNS if column not in table]:
         raise LabelError(f"{file}: no column {', '.join(missing)}; labels have {', '.join(COLUMNS)}.")
     if unknown := sorted(set(table.label) - set(LABELS)):

@@ -29,7 +29,7 @@ from scipy.stats import ConstantInputWarning
 from nblib import corpora, paths
 from nblib.benchmarks import catalogue
 from nblib.benchmarks.llm import functions
-from nblib.errors import StudyError
+from nblib.errors import StudyError, one_of
 from nblib.models import llm_adapters
 from nblib.models.language_models import LanguageModel
 
@@ -89,7 +89,12 @@ def _general(data: str) -> dict[str, LlmTask]:
 
 
 def names(data: str, kind: Literal["all", "negation", "general"] = "all") -> tuple[str, ...]:
-    """The tasks of a form, "official" or "mini": the negation benchmarks, then general ability."""
+    """The tasks of a form, "official" or "mini": the negation benchmarks, then general ability.
+
+    Raises:
+        StudyError: no such form.
+    """
+    one_of(data, DATA, "data for language models")
     found = {"negation": tuple(_negation(data)), "general": tuple(_general(data))}
     return found.get(kind) or found["negation"] + found["general"]
 

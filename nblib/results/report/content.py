@@ -134,9 +134,9 @@ def _names(method: str, source: str) -> list[str]:
 
 
 def _figure(file: str, png: str, executed: Executed, section: str) -> Output:
-    if not file:
+    svg = markup.inert_svg(executed.saved(f"{file}.svg")) if file else ""
+    if not svg:  # not saved, or no picture alone: the one in the notebook does as well
         return Output("picture", alt=section, png=png.replace("\n", ""))
-    svg = executed.saved(f"{file}.svg").read_text(encoding="utf-8")
     titles = "; ".join(map(unescape, TITLE.findall(svg)))
     points = SIZE.search(svg)
     width, height = (round(float(point) * 4 / 3) for point in (points.groups() if points else (0, 0)))

@@ -1,5 +1,6 @@
 """The executed notebooks of a run: their order, question and provenance."""
 
+import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,7 +127,8 @@ def read(file: Path, folder: Path, sweep: bool = False) -> Executed:
         ReportError: the file is no notebook.
     """
     try:
-        notebook = nbformat.read(file, as_version=4)
+        whole = json.dumps(json.loads(file.read_text(encoding="utf-8")), ensure_ascii=False)
+        notebook = nbformat.reads(whole.encode(errors="replace").decode(), as_version=4)  # half a character becomes "?"
     except Exception as error:  # nbformat raises whatever its parsers raise
         raise ReportError(f"{file} is no notebook ({error}). Remove it and execute it again.") from error
     once = file.parent == folder / "notebooks"

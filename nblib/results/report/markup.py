@@ -6,6 +6,8 @@ allow-list of elements passes (bleach), without styles, scripts, pictures and ev
 
 import re
 from itertools import groupby
+from pathlib import Path
+from xml.etree import ElementTree
 
 import bleach
 from bs4 import BeautifulSoup, Tag
@@ -27,6 +29,38 @@ ATTRIBUTES = {"*": ["id", "class"], "a": ["href"], "td": ["colspan", "rowspan"],
               "div": ["role", "tabindex", "aria-label"], "math": ["display"], "mo": ["stretchy"]}  # fmt: skip
 NUMBER = re.compile(r"[+−-]?\d[\d,]*(\.\d+)?( ?%)?|[–-]?")
 MARKED = {Comment: "c", Keyword: "k", String: "s"}  # tokens of code and their classes in style.css
+
+SVG = "{http://www.w3.org/2000/svg}"
+SHAPES = {  # what matplotlib draws with; no script, link, animation, picture from elsewhere or foreign language
+    "svg", "g", "defs", "metadata", "style", "title", "clipPath", "pattern", "path", "use", "rect", "text", "tspan", "image",
+}  # fmt: skip
+ABOUT = re.compile(
+    r"\{http://(www\.w3\.org/1999/02/22-rdf-syntax-ns|creativecommons\.org/ns)#\}|\{http://purl\.org/dc/"
+)
+OUTSIDE = re.compile(r"url\((?!#)|@import|expression\(|javascript:", re.IGNORECASE)
+PICTURE = re.compile(r"#|data:image/png;base64,")
+
+
+def inert_svg(file: Path) -> str:
+    """The text of an SVG that is a picture and nothing else; "" where it could run, load or link to something.
+
+    A page shows it by `<img>`, where nothing in it runs; but a reader may also open it on its own.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+        elements = [] if "<!ENTITY" in text or "<?" in text[5:] else list(ElementTree.fromstring(text).iter())
+    except (OSError, ValueError, ElementTree.ParseError):
+        return ""
+    return text if elements and all(map(_is_inert, elements)) else ""
+
+
+def _is_inert(element: ElementTree.Element) -> bool:
+    known = element.tag.removeprefix(SVG) in SHAPES if element.tag.startswith(SVG) else ABOUT.match(element.tag)
+    for name, value in element.items():
+        name = name.rpartition("}")[2].lower()
+        if name.startswith("on") or OUTSIDE.search(value) or (name == "href" and not PICTURE.match(value)):
+            return False
+    return bool(known) and not (element.tag == f"{SVG}style" and OUTSIDE.search(element.text or ""))
 
 
 def clean(html: str) -> Markup:

@@ -14,11 +14,12 @@ from filelock import FileLock
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from nblib import paths, results
+from nblib.errors import readable
 from nblib.results import comparison, exhibits, published, tables
 from nblib.results.measurements import DECIMALS
 from nblib.results.report import content, executed, markup
 from nblib.results.report.content import Cell
-from nblib.results.report.executed import Executed
+from nblib.results.report.executed import Executed, ReportError
 
 ASSETS = Path(__file__).with_name("assets")
 # Of matplotlib's SVGs: a font not every machine has, named in every text; turns by nothing; millionths of a point.
@@ -55,7 +56,8 @@ def build(scale: str, *, provisional: bool = False) -> Path:
         measured = results.load(run)
         board = results.scoreboard(measured, run, scale)
         file = run / "figures" / "13_results" / "tab_claims.csv"
-        claims = pd.read_csv(file, keep_default_na=False) if file.is_file() else pd.DataFrame()
+        with readable(file, "Run notebook 13 again.", ReportError):
+            claims = pd.read_csv(file, keep_default_na=False) if file.is_file() else pd.DataFrame()
         shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
         try:
             shutil.copytree(ASSETS, paths.writable_folder(draft), dirs_exist_ok=True)

@@ -44,7 +44,8 @@ def run(arguments: argparse.Namespace) -> None:
         run_notebook.execute(arguments.notebook, arguments.output, parameters)
     except PapermillExecutionError as error:
         traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
-        sys.stderr.write(f"{traceback}\n\n")
+        if traceback != f"{error.ename}: {error.evalue}":  # an error that the user can mend has no more
+            sys.stderr.write(f"{traceback}\n\n")
         name = run_notebook.find_notebook(arguments.notebook).stem
         raise run_notebook.ExecutionError(
             f"{name}, cell [{error.exec_count}]: {error.ename}: {error.evalue} "

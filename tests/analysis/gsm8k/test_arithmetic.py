@@ -180,3 +180,15 @@ def test_it_agrees_with_every_annotation_of_the_official_solutions_and_the_excep
 def test_the_mini_set_has_no_exceptions():
     rows = registry.read_jsonl(paths.DATA / "mini" / "gsm8k_mini.jsonl")
     assert [equation.text for row in rows for equation in wrong(row["answer"])] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "She works 8 hours.\n3 1/2 of them at night.", "12 eggs\n1½ dozen = 18", "Total: 4\n2 1/2 cups", f"1/{'3' * 5000} = 2",
+        f"1 5/{'0' * 5000} = 3", "(" * 10_000 + "1 = 2", "9^64^64 = 1", "0^-1 = 2", "5½½ = 3", "٣ + ٣ = ٦", "\ud800 1/2 = \x00",
+    ],
+)  # fmt: skip
+def test_a_line_that_begins_with_a_mixed_number_or_is_absurd_is_read(text):
+    assert all(equation.holds in (True, False) for equation in find(text))
+    assert isinstance(calculations(text), list)
