@@ -70,11 +70,10 @@ def read(file: str | Path) -> pd.DataFrame:
     if (repeated := table.duplicated(["id", "solution"])).any():
         raise LabelError(f"{file}: {table.id[repeated].iloc[0]} is labelled twice. Delete one line.")
     for column, form in _FORMS.items():
-        wrong = table.index[~table[column].str.fullmatch(form)]
+        wrong = np.flatnonzero(~table[column].str.fullmatch(form))
         if len(wrong):
-            raise LabelError(
-                f"{file}, row {wrong[0] + 2}: {table[column][wrong[0]][:40]!r} can't be a label's {column}. Correct it."
-            )
+            shown = table[column].iloc[wrong[0]][:40]
+            raise LabelError(f"{file}, row {wrong[0] + 2}: {shown!r} can't be a label's {column}. Correct it.")
     return table[COLUMNS]
 
 
