@@ -17,10 +17,10 @@ from matplotlib.axes import Axes
 from nblib import paths, stats
 from nblib.analysis import systems
 from nblib.benchmarks import scoring
+from nblib.corpora.nevir import EDITS
 from nblib.errors import StudyError
 from nblib.results import plotting, published
 
-EDITS = {"2": "scope of the negation changed", "3": "negation undone"}
 PREFERENCES = ("both right", "negated document", "edited document", "reversed", "tie")
 COLOURS = [
     plotting.OURS,

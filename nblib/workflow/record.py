@@ -17,7 +17,7 @@ from nblib.workflow import archive, documents
 
 WITH_REPORT = {"official"}
 KEPT = {".csv", ".svg"}
-MOST_BYTES = 10_000_000  # of a report, which is part of every clone
+MOST_BYTES = 12_000_000  # of a report, which is part of every clone
 
 
 class RecordError(StudyError):

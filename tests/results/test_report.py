@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import time
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -13,8 +14,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from support.browser import CHROMIUM, browser
 
 from nblib import paths, results
+from nblib.corpora import hedgetriple
 from nblib.results import measurements, report
-from nblib.results.report import ReportError, content, executed, markup, site
+from nblib.results.report import ReportError, content, executed, items, markup, site
 from nblib.workflow import cli
 
 CANARY = "<script>canary()</script><img src=x onerror=canary()>"
@@ -104,6 +106,10 @@ def toy_run(folder, seconds=1.0):
     (drawn / "fig_x_tiny-encoder.svg").write_text(SVG)
     for name in ("fig_x_tiny-encoder", "tab_x_tiny-encoder"):
         (drawn / f"{name}.csv").write_text(f"text\n{CANARY}\n")
+    for system, margins in {"tiny": [0.1, -0.2, 0.3], "a+b": [0.1, 0.2, -0.3]}.items():
+        answers = pd.DataFrame({"id": ["1-2", "2-3", "3-2"], "cluster": [0, 1, 2], "margin": margins})
+        (folder / "scores" / system).mkdir(parents=True)
+        answers.assign(correct=answers.margin > 0).to_parquet(folder / "scores" / system / "nevir_test.parquet")
     claims = folder / "figures" / "13_results" / "tab_claims.csv"
     paths.write_csv(pd.DataFrame([CLAIM, {**CLAIM, "paper": "weller", "verdict": "supported"}]), claims)
 
@@ -129,7 +135,8 @@ def tree(folder):
 
 def test_a_text_in_an_output_or_a_result_does_not_become_an_element(index, pages):
     for name, page in pages.items():
-        assert [script.get("src") for script in page.all("script")] == ["report.js"], name
+        own = ["items.js", "items/index.js"] if name == "items.html" else []
+        assert [script.get("src") for script in page.all("script")] == ["report.js", *own], name
         assert not [attributes for _, attributes in page.found if any(key.startswith("on") for key in attributes)], name
         assert not [link for link in page.all("a") if "javascript" in link.get("href", "")], name
         assert not page.all("img") or name.startswith("06"), name
@@ -177,13 +184,15 @@ def test_every_link_and_picture_is_there_and_nothing_comes_from_elsewhere(index,
             assert not re.match(r"\w+:|//", address), f"{name}: {tag} {address}"
             file, _, part = unquote(address).partition("#")
             assert (folder / (file or name)).is_file(), f"{name}: {address}"
-            assert not part or part in ids[file or name], f"{name}: {address}"
+            state = "=" in part  # a choice that a script reads
+            assert not part or state or part in ids[file or name], f"{name}: {address}"
             linked.add(file or name)
         policy = next(
             meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"
         )
         assert "default-src 'none'" in policy
-    assert linked == set(tree(folder)), "and nothing lies there that no page leads to"
+    on_demand = {name for name in tree(folder) if name.startswith("items/")}
+    assert linked | on_demand == set(tree(folder)), "and nothing lies there that no page leads to"
     assert "url(" not in (folder / "style.css").read_text()
 
 
@@ -313,6 +322,48 @@ def test_a_report_made_again_has_no_page_left_over(tmp_path, monkeypatch):
     assert not list(report.build("toy").parent.glob("sweep*"))
 
 
+def called(file):
+    """The arguments of the one call in a script of `items`."""
+    return json.loads(re.fullmatch(r"\w+\(\.\.\.(.*)\);\n", file.read_text())[1])
+
+
+def test_the_items_have_the_answers_and_margins_of_each_system_and_nothing_of_an_official_text(index):
+    folder = index.parent / "items"
+    (listed,) = called(folder / "index.js")
+    assert (listed["task"], listed["label"], listed["n"], listed["systems"]) == ("nevir", "NevIR", 3, ["a+b", "tiny"])
+    _, about = called(folder / "nevir" / "items.js")
+    assert about["ids"] == ["1-2", "2-3", "3-2"]
+    assert about["filters"]["edit"] == [
+        "scope of the negation changed",
+        "negation undone",
+        "scope of the negation changed",
+    ]
+    assert "texts" not in about
+    assert called(folder / "nevir" / "1.js")[2] == {"right": "101", "number": "margin", "values": [0.1, -0.2, 0.3]}
+
+
+def test_the_texts_of_authored_items_are_there_each_row_once(tmp_path):
+    anchors = hedgetriple.load().id.head(2)
+    table = pd.DataFrame({"id": [f"{one}/{kind}/word" for one in anchors for kind in ("verbal", "lexical")]})
+    table = table.assign(cluster=0, negation=["verbal", "lexical"] * 2, margin=0.0, correct=False)
+    (tmp_path / "scores" / "tiny").mkdir(parents=True)
+    table.to_parquet(tmp_path / "scores" / "tiny" / "negation_profile_test.parquet")
+    items.write(tmp_path, tmp_path / "site")
+    _, about = called(tmp_path / "site" / "items" / "negation_profile" / "items.js")
+    assert about["rows"] == [0, 0, 1, 1]
+    assert about["texts"][1][about["columns"].index("anchor")] == hedgetriple.load().anchor[1]
+
+
+def test_a_sample_is_shown_among_the_items_of_the_whole(tmp_path):
+    whole = pd.DataFrame({"id": ["1", "2", "3"], "cluster": [0, 1, 2], "margin": 0.5, "correct": True})
+    for system, name, table in [("a", "excluir", whole), ("b", "excluir_sample", whole.iloc[[1]])]:
+        (tmp_path / "scores" / system).mkdir(parents=True)
+        table.to_parquet(tmp_path / "scores" / system / f"{name}_test.parquet")
+    (listed,) = items.write(tmp_path, tmp_path / "site")
+    assert listed["systems"] == ["a", "b"]
+    assert called(tmp_path / "site" / "items" / "excluir" / "1.js")[2]["right"] == " 1 "
+
+
 @pytest.fixture
 def partial(tmp_path, monkeypatch):
     """A run of a configured scale that goes on: notebook 01 has finished, 06 is running."""
@@ -436,6 +487,22 @@ def test_the_scoreboard_sorts_and_filters(index, tab):
     tab.evaluate("select.value = 'cao', select.dispatchEvent(new Event('input', {bubbles: true}))")
     shown = "new Set([...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[0].textContent))"
     assert tab.evaluate(f"[...{shown}].join()") == "cao"
+
+
+def test_two_systems_are_compared_item_by_item_and_the_address_keeps_the_choice(index, tab):
+    page = index.with_name("items.html")
+    tab.open(page)
+    chosen = "task=nevir&a=a%2Bb&b=tiny&show=1+0&edit=negation+undone"
+    shown = "[...document.querySelectorAll('#items tbody tr')].map((row) => row.cells[0].textContent).join()"
+    tab.send("Page.navigate", url=f"{page.as_uri()}#{chosen}")
+    for _ in range(50):
+        if tab.evaluate(shown) == "2-3":
+            break
+        time.sleep(0.1)
+    assert tab.evaluate(shown) == "2-3", "A right, B wrong, negation undone"
+    tab.evaluate("document.querySelector('#items tbody a').click()")
+    assert "item=2-3" in tab.evaluate("location.hash") and "show=1+0" in tab.evaluate("location.hash")
+    assert tab.complaints == []
 
 
 def test_all_code_unfolds_at_once(index, tab):

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from nblib import paths, results
 from nblib.results import comparison, exhibits, published, tables
 from nblib.results.measurements import DECIMALS
-from nblib.results.report import content, executed, markup
+from nblib.results.report import content, executed, items, markup
 from nblib.results.report.content import Cell
 from nblib.results.report.executed import Executed
 
@@ -67,7 +67,10 @@ def build(scale: str, *, provisional: bool = False) -> Path:
             for name, table in {"scoreboard": board.round(DECIMALS), "measurements": measured}.items():
                 table.to_csv(draft / f"{name}.csv", index=False, lineterminator="\n")
             coming = to_come(scale, notebooks)
-            about = index(board, claims, notebooks)
+            listed = items.write(run, draft)
+            if listed:
+                _write(draft / "items.html", "items.html.j2", scale=scale, index=listed)
+            about = index(board, claims, notebooks) | {"items": listed}
             _write(draft / "index.html", "index.html.j2", scale=scale, coming=coming, **about)
             if provisional:
                 os.utime(draft / "index.html", (0, 0))
