@@ -6,7 +6,7 @@ what they can be filtered by, texts), `items/<task>/<number>.js` (the answers of
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -33,7 +33,7 @@ def write(run: Path, site: Path) -> list[dict[str, object]]:
             found.setdefault(whole, {})[file.parent.name.replace("__", "/")] = file
     index = [_write_task(task, files, site / FOLDER / task) for task, files in sorted(found.items())]
     if index:
-        _script(site / FOLDER / "index.js", "listTasks", index)
+        script(site / FOLDER / "index.js", "listTasks", index)
     return index
 
 
@@ -45,9 +45,9 @@ def _write_task(task: str, files: dict[str, Path], folder: Path) -> dict[str, ob
         "ids": list(ids), "gold": _numbers(first["score"], 1) if "score" in first else None,
         "filters": {name: column.tolist() for name, column in _filters(task, first)}, **_texts(task, ids),
     }  # fmt: skip
-    _script(folder / "items.js", "addItems", [task, about])
+    script(folder / "items.js", "addItems", [task, about])
     for number, table in enumerate(tables.values()):
-        _script(folder / f"{number}.js", "addAnswers", [task, number, _answers(table.reindex(ids))])
+        script(folder / f"{number}.js", "addAnswers", [task, number, _answers(table.reindex(ids))])
     kind = "similarity" if "similarity" in first else "choice" if "correct" in first else "value"
     return {"task": task, "label": _label(task), "n": len(ids), "kind": kind, "systems": list(tables)}
 
@@ -96,7 +96,8 @@ def _texts(task: str, ids: pd.Index) -> dict[str, object]:
     return {"columns": list(rows), "texts": rows.to_numpy().tolist(), "rows": [place.get(key) for key in keys]}
 
 
-def _script(file: Path, function: str, arguments: list[object]) -> None:
+def script(file: Path, function: str, arguments: Sequence[object]) -> None:
+    """Write a script that calls a function of the page with these arguments."""
     said = json.dumps(arguments, ensure_ascii=True, separators=(",", ":"))
     paths.writable_folder(file.parent)
     file.write_text(f"{function}(...{said});\n", encoding="utf-8")

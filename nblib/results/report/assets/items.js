@@ -101,7 +101,7 @@ function draw(named, about, sides, judged) {
   const written = (values, k) => (values && values[k] !== null ? values[k].toFixed(digits).replace("-", "−") : "–");
   const verdict = (side, k) => (side.right ? element("td", { className: side.right[k] === "1" ? "right" : "wrong" }, side.right[k] === "1" ? "right" : "wrong") : "");
   const cells = (k) => [
-    element("th", { scope: "row" }, element("a", { href: address(about.ids[k]) }, about.ids[k])),
+    element("th", { scope: "row" }, element("a", { href: permalink(about.ids[k]) }, about.ids[k])),
     ...Object.values(about.filters).map((column) => element("td", {}, column[k])),
     ...(about.gold ? [element("td", { className: "n" }, about.gold[k])] : []),
     ...[0, 1].flatMap((side) => [verdict(sides[side], k), element("td", { className: "n" }, written([a, b][side], k))]),
@@ -142,7 +142,7 @@ const kept = (item) => {
   if (item !== undefined) there.set("item", item);
   return there.toString();
 };
-const address = (item) => `#${kept(item)}`;
+const permalink = (item) => `#${kept(item)}`;
 
 place("choice").addEventListener("change", (event) => {
   if (event.target.name === "task") for (const name of [...state.keys()].filter((one) => !["a", "b"].includes(one))) state.delete(name);
