@@ -50,6 +50,17 @@ def nearest_published(task: str, metric: str, value: float) -> pd.DataFrame:
     return known[known.value.isin([below, above])].reset_index(drop=True)
 
 
+def landmarks(known: pd.DataFrame) -> pd.DataFrame:
+    """Of the published scores on each line of a figure those to name: the best, and Truong's encoder before and after training.
+
+    Args:
+        known: system, value, line.
+    """
+    best = known.value == known.groupby("line").value.transform("max")
+    named = known[best | known.system.isin(["MPNet", "HedgeMPNet", "all-mpnet-base-v2"])]
+    return named.drop_duplicates(["line", "value"])
+
+
 def with_published(scored: pd.DataFrame) -> pd.DataFrame:
     """The test scores with the nearest published systems.
 

@@ -43,6 +43,24 @@ def settings(run_dir: str | Path, name: str) -> dict:
     return {**{key: about.get(key) for key in SETTINGS}, "variant": name.replace(f"-s{about['seed']}", "")}
 
 
+def main_training(run_dir: str | Path, scores: pd.DataFrame) -> tuple[str, str] | None:
+    """The base and the encoder trained from it on authored texts that was measured on most items; None where there is none.
+
+    Args:
+        scores: from `results.matrix.matrix`.
+    """
+    pairs = [
+        (settings(run_dir, name)["base"], name) for name in scores.system[scores.trained_on.str.startswith("authored")]
+    ]
+    known = set(scores.system)
+    derived = [name for base, name in pairs if base in known and base != name]
+    if not derived:
+        return None
+    items = scores[scores.system.isin(derived)].groupby("system", sort=False).n.sum()
+    name = str(items.idxmax())
+    return settings(run_dir, name)["base"], name
+
+
 def collect(run_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFrame:
     """The test scores of encoders by the metric that stands beside the printed numbers: encoder, variant, `SETTINGS`, task,
     benchmark, metric, value, ci_low, ci_high (percent), n; with a row "negation average" over the n

@@ -17,18 +17,19 @@ from matplotlib.axes import Axes
 from nblib import artefacts, paths, stats
 from nblib.analysis import systems
 from nblib.benchmarks import scoring
+from nblib.corpora.nevir import EDITS
 from nblib.errors import StudyError
 from nblib.results import plotting, published
 
-EDITS = {"2": "scope of the negation changed", "3": "negation undone"}
 PREFERENCES = ("both right", "negated document", "edited document", "reversed", "tie")
 COLOURS = [
     plotting.OURS,
     plotting.NEGATION,
     plotting.PARAPHRASE,
     plotting.MUTED,
-    plotting.PUBLISHED,
+    plotting.ABSENT,
 ]  # of `PREFERENCES`
+_ABOVE = {"ncols": 3, "loc": "lower left", "bbox_to_anchor": (0, 1.08), "fontsize": 8}  # a legend
 PAIRS = {"question": ("q1", "q2"), "document": ("doc1", "doc2")}
 
 
@@ -126,6 +127,26 @@ def edit_types_apart(by_edit: pd.DataFrame) -> list[str]:
     return bounds.index[bounds.low > bounds.high].tolist()
 
 
+def draw_preferences(shares: pd.DataFrame, ax: Axes) -> None:
+    """Draw Figure 4: a bar for each system (the index) with the shares of `PREFERENCES` (the columns, percent)."""
+    shares.plot.barh(stacked=True, ax=ax, color=COLOURS, width=0.8)
+    same_first = (shares[["negated document", "edited document"]].sum(axis=1) > 50).sum()
+    ax.set_title(f"The same document first for most pairs: {same_first} of {len(shares)}")
+    ax.set(xlabel="share of the pairs (%)", ylabel="")
+    ax.legend(**_ABOVE)
+    ax.invert_yaxis()
+
+
+def draw_edits(by_edit: pd.DataFrame, ax: Axes) -> None:
+    """Draw Figure 7: the score of each system by kind of edit, from `by_edit` with the system, in its order."""
+    for kind, part in by_edit.groupby("edit"):
+        plotting.interval_plot(ax, part, name=kind, filled=kind == EDITS["3"])
+    apart = len(edit_types_apart(by_edit))
+    ax.set_title(f"The edit matters to {apart} of {by_edit.system.nunique()}; Weller sees no difference")
+    ax.set_xlabel("pairwise accuracy (%)")
+    ax.legend(**_ABOVE)
+
+
 def edits(ids: Sequence[str]) -> np.ndarray:
     """The kind of edit in each id, one of `EDITS`' values, shape [n].
 
@@ -142,9 +163,10 @@ def edits(ids: Sequence[str]) -> np.ndarray:
 
 
 def architectures(run_dir: str | Path, measured: pd.DataFrame) -> pd.DataFrame:
-    """Table 2 with our scores: kind, system, published, ours, low, high.
+    """Table 2 with our scores: kind, system, published, ours, low, high, trained (whether this study trained it), line
+    (of a figure: the kind for systems that are only published, the system for ours).
 
-    Further systems of ours are last within their kind; kinds that the paper lacks are last.
+    Ours are last within their kind; kinds that the paper lacks are last.
 
     Args:
         measured: from `systems.accuracies`, on NevIR.
@@ -157,10 +179,24 @@ def architectures(run_dir: str | Path, measured: pd.DataFrame) -> pd.DataFrame:
         "system": [published.system_name("weller", name) for name in measured.system],
         "own_kind": [systems.kind(run_dir, name) for name in measured.system],
         "ours": measured.value, "low": measured.low, "high": measured.high,
+        "trained": [scoring.trained_on(run_dir, name) != "" for name in measured.system],
     })  # fmt: skip
     joined = table.merge(own, on="system", how="outer", sort=False)
     joined["kind"] = pd.Categorical(joined.kind.fillna(joined.own_kind), list(dict.fromkeys([*kinds, *own.own_kind])))
-    return joined.drop(columns="own_kind").sort_values("kind", kind="stable", ignore_index=True)
+    joined["line"] = joined.kind.astype(str).where(joined.ours.isna(), joined.system)
+    joined["measured"] = joined.ours.notna()
+    table = joined.drop(columns="own_kind").sort_values(["kind", "measured"], kind="stable", ignore_index=True)
+    lines = pd.Categorical(table.line, list(dict.fromkeys(table.line)))
+    return table.drop(columns="measured").assign(trained=table.trained.eq(True), line=lines)
+
+
+def draw_architectures(table: pd.DataFrame, ax: Axes) -> None:
+    """Draw `architectures`: a line for each kind with the published systems, below it one for each of ours."""
+    lines = {"label": "line", "value": "ours"}
+    untrained = table.assign(ours=table.ours.where(~table.trained))
+    plotting.interval_plot(ax, untrained, published="published", name="as published", **lines)
+    trained = {"colour": plotting.TRAINED, "name": "trained here"}
+    plotting.interval_plot(ax, table[table.trained], **lines, **trained)
 
 
 def alignment(run_dir: str | Path, system: str) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """One figure style, and one way to save a figure: SVG and the data behind it as CSV, both byte-reproducible."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import matplotlib as mpl
@@ -13,16 +13,22 @@ from matplotlib.figure import Figure
 from nblib import artefacts, paths
 from nblib.results.measurements import DECIMALS
 
-# Okabe and Ito's colours, distinct for every common kind of colour vision.
-PARAPHRASE, NEGATION, OURS, PUBLISHED, MUTED = "#0072B2", "#D55E00", "#009E73", "#000000", "#999999"
-PARTIAL, ABSENT = "#E69F00", "#D9D9D9"  # measured by another protocol, not at all
+# Okabe and Ito's colours, distinct for every common kind of colour vision. Each has one meaning in all figures; series without
+# such a meaning (benchmarks, variants) take `PALETTE` in its order.
+PUBLISHED = "#000000"  # what a paper prints
+OURS = "#009E73"  # what was measured here
+TRAINED = "#CC79A7"  # a system that this study trained
+NEGATION = "#D55E00"  # a negation, or the choice of one
+PARAPHRASE = "#0072B2"  # a text that isn't negated: a paraphrase, a hedge, an edited document
+PARTIAL = "#E69F00"  # measured by another protocol
+SAMPLE = "#56B4E9"  # measured on a sample
+MUTED, ABSENT = "#999999", "#D9D9D9"  # guessing and other references; nothing measured
 # How nearly something was measured, in the order of `comparison.MEASURED`; stand-ins are hatched
 COVERAGE = [
-    {"color": OURS}, {"color": "#56B4E9"}, {"color": PARTIAL},
+    {"color": OURS}, {"color": SAMPLE}, {"color": PARTIAL},
     {"color": "white", "edgecolor": MUTED, "hatch": "////", "linewidth": 0}, {"color": ABSENT},
 ]  # fmt: skip
-EDITS = [PARAPHRASE, NEGATION]
-PALETTE = [PARAPHRASE, NEGATION, OURS, "#CC79A7", PARTIAL, "#56B4E9", "#F0E442", PUBLISHED]
+PALETTE = [PARAPHRASE, NEGATION, OURS, TRAINED, PARTIAL, SAMPLE, PUBLISHED, MUTED]
 
 
 def use_style() -> None:
@@ -63,6 +69,8 @@ def interval_plot(
     high: str = "high",
     published: str | None = None,
     colour: str = OURS,
+    name: str = "ours",
+    filled: bool = True,
 ) -> None:
     """Draw our values as dots with intervals, and published values as ticks: one line per label, the first on top.
 
@@ -72,6 +80,8 @@ def interval_plot(
         table: a row without a `value` gets no dot, one without `low` and `high` no interval. The lines have the order of the
             rows, or of the categories where `label` is categorical.
         label, value, low, high, published: names of columns.
+        name: of our values, for a legend.
+        filled: whether dots are filled or hollow, to tell two kinds of values of one colour apart.
     """
     column = table[label]
     order = list(column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column.unique())
@@ -82,8 +92,38 @@ def interval_plot(
         ax.plot(table[published].astype(float), line, "|", ms=14, color=PUBLISHED, alpha=0.6, label="published")
     ours = table[measured]
     arms = [(ours[value] - ours[low]).fillna(0), (ours[high] - ours[value]).fillna(0)]
-    ax.errorbar(ours[value], line[measured] + below, xerr=arms, fmt="o", color=colour, label="ours")
+    ax.errorbar(
+        ours[value],
+        line[measured] + below,
+        xerr=arms,
+        fmt="o",
+        color=colour,
+        mfc=None if filled else "white",
+        label=name,
+    )
     ax.set(yticks=range(len(order)), yticklabels=order, ylim=(len(order) - 0.5, -0.5), ylabel="")
+
+
+def before_after(ax: Axes, scores: pd.DataFrame, base: str, tuned: str, chances: Mapping[str, float]) -> None:
+    """Draw an encoder's scores before and after a training, a line for each benchmark that both were measured on, and what
+    guessing scores there; the title says how many the training raises.
+
+    Args:
+        scores: system, benchmark, value, ci_low, ci_high.
+        chances: the score of guessing by benchmark, in the order of the lines.
+    """
+    both = [name for name in chances if {base, tuned} <= set(scores.system[scores.benchmark == name])]
+    scores = scores[scores.benchmark.isin(both)]
+    scores = scores.assign(benchmark=pd.Categorical(scores.benchmark, both))
+    ax.plot([chances[name] for name in both], range(len(both)), "|", ms=14, mew=2, color=MUTED, label="guessing")
+    intervals = {"label": "benchmark", "low": "ci_low", "high": "ci_high"}
+    interval_plot(ax, scores[scores.system == base], name=base, **intervals)
+    interval_plot(ax, scores[scores.system == tuned], name=tuned, colour=TRAINED, **intervals)
+    bounds = [scores[scores.system == one].set_index("benchmark") for one in (base, tuned)]
+    higher = (bounds[1].ci_low > bounds[0].ci_high.reindex(bounds[1].index)).sum()
+    ax.set_title(f"{tuned}: {higher} of {len(both)} scores rise beyond both intervals")
+    ax.set_xlabel("percent, or correlation × 100; 95 % intervals")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, fontsize="small")
 
 
 def save_figure(figure: Figure, target: str | Path, data: pd.DataFrame) -> list[Path]:

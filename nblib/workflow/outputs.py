@@ -101,6 +101,7 @@ OUTPUTS = {
         "coverage agreement ranks",
         "claims coverage granularity averages",
         files=("figures/measurements.csv", "figures/scoreboard.csv"),
+        sometimes="fig_glance",
         results=False,
     ),
 }

@@ -13,11 +13,12 @@ import pandas as pd
 from nblib import paths, results
 from nblib.errors import StudyError
 from nblib.results import measurements, report
+from nblib.results.report import executed
 from nblib.workflow import archive, documents
 
 WITH_REPORT = {"official"}
 KEPT = {".csv", ".svg"}
-MOST_BYTES = 10_000_000  # of a report, which is part of every clone
+MOST_BYTES = 12_000_000  # of a report, which is part of every clone
 
 
 class RecordError(StudyError):
@@ -57,7 +58,7 @@ def record(scale: str) -> dict[str, list[str]]:
     the record as it is.
 
     Raises:
-        RecordError: there is no finished run, or its report is too large.
+        RecordError: there is no finished run, its report is too large, or not all its pages were made by one clean commit.
         ReportError, PredictionsError: the report can't be built, or a comparing notebook is missing.
     """
     run, target = paths.inside("runs", scale), paths.inside(paths.FIGURES, scale)
@@ -65,6 +66,7 @@ def record(scale: str) -> dict[str, list[str]]:
         raise RecordError(f"No finished run in {run}. Run: make study SCALE={scale}")
     made = {name: file for name, file in files(run / "figures").items() if file.suffix in KEPT}
     if scale in WITH_REPORT:
+        _check_states(run)
         packed = archive.archive(scale).name
         archive.pack(scale, run / packed)
         made |= {name: run / name for name in (packed, f"{packed}.json")}
@@ -78,6 +80,20 @@ def record(scale: str) -> dict[str, list[str]]:
     if scale in WITH_REPORT:
         found["texts"] = documents.update(documents.Record(target))
     return found
+
+
+def _check_states(run: Path) -> None:
+    """Refuse pages that name uncommitted code, or more than one commit."""
+    named = {notebook.page: notebook.states for notebook in executed.find(run)}
+    states = sorted(set().union(*named.values()))
+    unclean = [state for state in states if state.endswith("+changes") or state == "unknown"]
+    if unclean or len(states) > 1:
+        wrong = set(unclean or states[1:])
+        pages = [page for page, found in named.items() if found & wrong]
+        raise RecordError(
+            f"A record needs one clean commit, and this run names {', '.join(states)}: {len(pages)} pages, first {pages[0]}. "
+            f"Commit the code, execute these notebooks again (make study SCALE={run.name}), and record then."
+        )
 
 
 def _report(scale: str) -> dict[str, Path]:

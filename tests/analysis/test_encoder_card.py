@@ -152,3 +152,17 @@ def test_an_intervention_is_measured_on_the_tasks_and_the_profile(tmp_path, monk
         encoder_card.compare_interventions(encoder, ["nobody"], ["nevir_mini"], run)
     with pytest.raises(AdapterError, match=r"TF-IDF .* has no embeddings"):
         encoder_card.compare_interventions(TfIdf(), [file], ["nevir_mini"], run)
+
+
+def test_the_best_published_score_and_the_encoder_that_the_paper_trains_are_named():
+    known = pd.DataFrame(
+        [
+            ("MPNet", 8.1, "NevIR"),
+            ("Jina", 14.6, "NevIR"),
+            ("MonoT5", 50.6, "NevIR"),
+            ("all-mpnet-base-v2", 8.1, "NevIR"),
+        ],
+        columns=["system", "value", "line"],
+    )
+    assert encoder_card.landmarks(known).system.tolist() == ["MPNet", "MonoT5"]
+    assert encoder_card.landmarks(known.head(0)).empty

@@ -1,7 +1,9 @@
 """The report: pages that open offline, in which a text is a text, and which say the same of the same run."""
 
+import json
 import re
 import shutil
+import time
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -11,9 +13,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from support.browser import CHROMIUM, browser
 
-from nblib import artefacts, paths, results
+from nblib import artefacts, corpora, paths, results
+from nblib.corpora import hedgetriple
 from nblib.results import measurements, report
-from nblib.results.report import ReportError, content, executed, markup, site
+from nblib.results.report import ReportError, content, executed, front, items, markup, site
 from nblib.workflow import cli
 
 CANARY = "<script>canary()</script><img src=x onerror=canary()>"
@@ -104,6 +107,10 @@ def toy_run(folder, seconds=1.0):
     (drawn / "fig_x_tiny-encoder.svg").write_text(SVG)
     for name in ("fig_x_tiny-encoder", "tab_x_tiny-encoder"):
         (drawn / f"{name}.csv").write_text(f"text\n{CANARY}\n")
+    for system, margins in {"tiny": [0.1, -0.2, 0.3], "a+b": [0.1, 0.2, -0.3]}.items():
+        answers = pd.DataFrame({"id": ["1-2", "2-3", "3-2"], "cluster": [0, 1, 2], "margin": margins})
+        (folder / "scores" / system).mkdir(parents=True)
+        answers.assign(correct=answers.margin > 0).to_parquet(folder / "scores" / system / "nevir_test.parquet")
     claims = folder / "figures" / "13_results" / "tab_claims.csv"
     artefacts.write_table(pd.DataFrame([CLAIM, {**CLAIM, "paper": "weller", "verdict": "supported"}]), claims)
 
@@ -129,10 +136,11 @@ def tree(folder):
 
 def test_a_text_in_an_output_or_a_result_does_not_become_an_element(index, pages):
     for name, page in pages.items():
-        assert [script.get("src") for script in page.all("script")] == ["report.js"], name
+        own = ["items.js", "items/index.js"] if name == "items.html" else []
+        assert [script.get("src") for script in page.all("script")] == ["report.js", *own], name
         assert not [attributes for _, attributes in page.found if any(key.startswith("on") for key in attributes)], name
         assert not [link for link in page.all("a") if "javascript" in link.get("href", "")], name
-        assert not page.all("img") or name.startswith("06"), name
+        assert not page.all("img") or name.startswith(("06", "index")), name
     text = index.with_name("01_toy.html").read_text()
     assert text.count("&lt;script&gt;canary()") >= 3, "and none of them is lost"
     for said in ("stdout", "plain", "found"):
@@ -186,13 +194,15 @@ def test_every_link_and_picture_is_there_and_nothing_comes_from_elsewhere(index,
             assert not re.match(r"\w+:|//", address), f"{name}: {tag} {address}"
             file, _, part = unquote(address).partition("#")
             assert (folder / (file or name)).is_file(), f"{name}: {address}"
-            assert not part or part in ids[file or name], f"{name}: {address}"
+            state = "=" in part  # a choice that a script reads
+            assert not part or state or part in ids[file or name], f"{name}: {address}"
             linked.add(file or name)
         policy = next(
             meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"
         )
         assert "default-src 'none'" in policy
-    assert linked == set(tree(folder)), "and nothing lies there that no page leads to"
+    on_demand = {name for name in tree(folder) if name.startswith("items/") or name == "search.js"}
+    assert linked | on_demand == set(tree(folder)), "and nothing lies there that no page leads to"
     assert "url(" not in (folder / "style.css").read_text()
 
 
@@ -201,9 +211,9 @@ def scoreboard_of(index):
     return results.scoreboard(results.load(run), run, "toy")
 
 
-def test_the_index_leads_with_the_claims_the_scoreboard_and_the_coverage_then_groups_the_notebooks(index):
+def test_the_index_leads_with_the_claims_the_systems_and_the_coverage_then_groups_the_notebooks(index):
     page = index.read_text()
-    parts = ("claims", "scoreboard", "coverage", "notebook-01", "notebook-04", "notebook-06")
+    parts = ("claims", "matrix", "exhibits", "coverage", "notebook-01", "notebook-04", "notebook-06")
     places = [page.index(f'id="{name}"') for name in parts]
     assert places == sorted(places)
     assert "01 A &amp; B &lt;i&gt;" in page
@@ -216,7 +226,8 @@ def test_the_index_leads_with_the_claims_the_scoreboard_and_the_coverage_then_gr
 
 def test_a_claim_has_its_verdict_and_what_would_refute_it(index):
     page = index.read_text()
-    claims = page[page.index('id="claims"') : page.index('id="scoreboard"')]
+    claims = page[page.index('id="claims"') : page.index('id="matrix"')]
+    assert claims.index(">supported<") < claims.index(">not supported<"), "the decided ones first"
     assert claims.count("<tr>") == 1 + 2
     assert claims.count('<td class="verdict not-supported">not supported</td>') == 1
     assert "It holds. &lt;script&gt;canary()" in claims and "Would refute it." in claims and "It would take:" in claims
@@ -244,7 +255,7 @@ def test_the_scoreboard_begins_with_what_was_measured_most_nearly(tmp_path):
         results.row("all-MiniLM-L6-v2", "SemAntoNeg", "accuracy", 1.9, **ROW),
     ]
     board = results.scoreboard(measurements.validate(pd.DataFrame(rows), "here"), tmp_path, "toy")
-    ranked = site.ranked(board)
+    ranked = front.ranked(board)
     assert len(ranked) == len(board)
     assert list(dict.fromkeys(ranked.measured)) == ["full", "sample", "stand-in", "not run"]
     first = ranked.iloc[0]
@@ -322,6 +333,48 @@ def test_a_report_made_again_has_no_page_left_over(tmp_path, monkeypatch):
     assert not list(report.build("toy").parent.glob("sweep*"))
 
 
+def called(file):
+    """The arguments of the one call in a script of `items`."""
+    return json.loads(re.fullmatch(r"\w+\(\.\.\.(.*)\);\n", file.read_text())[1])
+
+
+def test_the_items_have_the_answers_and_margins_of_each_system_and_nothing_of_an_official_text(index):
+    folder = index.parent / "items"
+    (listed,) = called(folder / "index.js")
+    assert (listed["task"], listed["label"], listed["n"], listed["systems"]) == ("nevir", "NevIR", 3, ["a+b", "tiny"])
+    _, about = called(folder / "nevir" / "items.js")
+    assert about["ids"] == ["1-2", "2-3", "3-2"]
+    assert about["filters"]["edit"] == [
+        "scope of the negation changed",
+        "negation undone",
+        "scope of the negation changed",
+    ]
+    assert "texts" not in about
+    assert called(folder / "nevir" / "1.js")[2] == {"right": "101", "number": "margin", "values": [0.1, -0.2, 0.3]}
+
+
+def test_the_texts_of_authored_items_are_there_each_row_once(tmp_path):
+    anchors = hedgetriple.load().id.head(2)
+    table = pd.DataFrame({"id": [f"{one}/{kind}/word" for one in anchors for kind in ("verbal", "lexical")]})
+    table = table.assign(cluster=0, negation=["verbal", "lexical"] * 2, margin=0.0, correct=False)
+    (tmp_path / "scores" / "tiny").mkdir(parents=True)
+    table.to_parquet(tmp_path / "scores" / "tiny" / "negation_profile_test.parquet")
+    items.write(tmp_path, tmp_path / "site")
+    _, about = called(tmp_path / "site" / "items" / "negation_profile" / "items.js")
+    assert about["rows"] == [0, 0, 1, 1]
+    assert about["texts"][1][about["columns"].index("anchor")] == hedgetriple.load().anchor[1]
+
+
+def test_a_sample_is_shown_among_the_items_of_the_whole(tmp_path):
+    whole = pd.DataFrame({"id": ["1", "2", "3"], "cluster": [0, 1, 2], "margin": 0.5, "correct": True})
+    for system, name, table in [("a", "excluir", whole), ("b", "excluir_sample", whole.iloc[[1]])]:
+        (tmp_path / "scores" / system).mkdir(parents=True)
+        table.to_parquet(tmp_path / "scores" / system / f"{name}_test.parquet")
+    (listed,) = items.write(tmp_path, tmp_path / "site")
+    assert listed["systems"] == ["a", "b"]
+    assert called(tmp_path / "site" / "items" / "excluir" / "1.js")[2]["right"] == " 1 "
+
+
 @pytest.fixture
 def partial(tmp_path, monkeypatch):
     """A run of a configured scale that goes on: notebook 01 has finished, 06 is running."""
@@ -353,6 +406,46 @@ def test_a_finished_run_has_nothing_to_come_and_neither_has_one_without_a_config
     assert "still to come" not in index.read_text()
     sources = [executed.Executed(file.stem, "", partial, False, None) for file in paths.NOTEBOOKS.glob("*.ipynb")]
     assert site.to_come("toy", sources) == []
+
+
+def test_the_matrix_has_our_score_with_n_and_interval_and_the_printed_one_of_the_same_system(tmp_path):
+    same = {"data": "nevir test", "n": 1383, "scale": "toy", "interval": (6.7, 9.6)}
+    rows = [
+        results.row("all-mpnet-base-v2", "NevIR", "right_rank", 8.1, **same),
+        results.row("hedge-mpnet", "NevIR", "right_rank", 35.9, trained_on="authored negations", **same),
+        results.row(
+            "all-mpnet-base-v2", "NevIR", "right_rank", 9.0, **{**same, "data": "nevir test, negation undone", "n": 694}
+        ),
+        results.row("all-mpnet-base-v2 + both", "NevIR", "right_rank", 9.0, **same),
+    ]
+    measured = measurements.validate(pd.DataFrame(rows), "here")
+    shown = front.glance(measured, results.scoreboard(measured, tmp_path, "toy"))
+    assert [(system, trained_on) for system, trained_on, _ in shown["matrix"]] == [
+        ("all-mpnet-base-v2", ""), ("hedge-mpnet", "authored negations"),
+    ]  # fmt: skip
+    published, tuned = (scores["NevIR"] for _, _, scores in shown["matrix"])
+    assert (published.value, published.published, published.agrees) == (8.1, 8.1, "within rounding")
+    assert (published.interval, published.n) == ("6.7 – 9.6", 1383)
+    assert tuned.agrees == "", "a stand-in has no printed number"
+
+
+def test_a_page_has_its_command_settings_data_hashes_models_and_the_notebook(index):
+    page = index.with_name("06_adapter_tiny-encoder.html").read_text()
+    assert "nblib run 06 runs/06_adapter_tiny-encoder.ipynb -y &#39;{" in page
+    assert f"<dt>semantoneg test</dt><dd>{corpora.describe('semantoneg').splits['test'].sha256}</dd>" in page
+    copied = nbformat.read(index.parent / "notebooks" / "06_adapter_tiny-encoder.ipynb", as_version=4)
+    assert [cell.source for cell in copied.cells] == [
+        cell.source for cell in cells("# 06 Adapter", copied.cells[2].source)
+    ]
+    assert not any("image/png" in output.get("data", {}) for output in copied.cells[2].outputs)
+    assert "canary" in str(copied.cells[2].outputs)
+
+
+def test_the_contents_of_a_page_are_its_sections_and_each_has_an_anchor():
+    texts = [markup.markdown(f"## {number} Part & *more*") for number in range(5)]
+    found = content.headings([content.Cell(text=text) for text in texts])
+    assert found[0] == ("0-part-more", "0 Part & more")
+    assert '<a aria-label="Link to 0 Part &amp; more" class="anchor" href="#0-part-more">#</a>' in texts[0]
 
 
 def test_a_headline_is_the_first_finding_in_plain_text(tmp_path):
@@ -428,8 +521,8 @@ def test_a_browser_runs_no_script_of_a_text_even_where_the_gate_failed(index, ta
     assert any("Content Security Policy" in str(said) for said in tab.complaints)
 
 
-def test_the_scoreboard_sorts_and_filters(index, tab):
-    tab.open(index)
+def test_the_scoreboard_sorts_and_filters_and_the_address_keeps_it(index, tab):
+    tab.open(index.with_name("scoreboard.html"))
     tab.evaluate(
         """const region = document.querySelector("[aria-label=Scoreboard]"), table = region.querySelector("table");
         const select = region.previousElementSibling.querySelector("select");
@@ -444,6 +537,54 @@ def test_the_scoreboard_sorts_and_filters(index, tab):
     tab.evaluate("select.value = 'cao', select.dispatchEvent(new Event('input', {bubbles: true}))")
     shown = "new Set([...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[0].textContent))"
     assert tab.evaluate(f"[...{shown}].join()") == "cao"
+    kept = tab.evaluate("location.hash")
+    assert kept == "#table=scoreboard&sort=-published&paper=cao"
+    tab.open(index)
+    tab.send("Page.navigate", url=index.with_name("scoreboard.html").as_uri() + kept)
+    there = "document.querySelector('[aria-sort]')?.ariaSort + document.querySelector('.filters select')?.value"
+    for _ in range(50):
+        if tab.evaluate(there) == "descendingcao":
+            break
+        time.sleep(0.1)
+    assert tab.evaluate(there) == "descendingcao"
+
+
+def test_the_search_finds_pages_figures_and_exhibits(index, tab):
+    tab.open(index)
+    tab.evaluate("document.querySelector('.search input').focus(); var field")
+    hits = "[...document.querySelectorAll('.found a')].map((one) => one.getAttribute('href')).join()"
+    for _ in range(50):
+        tab.evaluate("field = document.querySelector('.search input'); field.value = 'adapter p <'")
+        tab.evaluate("field.dispatchEvent(new Event('input'))")
+        if tab.evaluate(hits):
+            break
+        time.sleep(0.1)
+    assert tab.evaluate(hits) == "06_adapter_tiny-encoder.html#fig_x_tiny-encoder"
+
+
+def test_a_figure_is_enlarged_on_a_tap(index, tab):
+    tab.open(index.with_name("06_adapter_tiny-encoder.html"))
+    tab.evaluate("document.querySelector('a.enlarge').click()")
+    assert (
+        tab.evaluate("document.querySelector('dialog').open && document.querySelector('dialog img').alt")
+        == "1 Look. p < 0.0123"
+    )
+
+
+def test_two_systems_are_compared_item_by_item_and_the_address_keeps_the_choice(index, tab):
+    page = index.with_name("items.html")
+    tab.open(page)
+    chosen = "task=nevir&a=a%2Bb&b=tiny&show=1+0&edit=negation+undone"
+    shown = "[...document.querySelectorAll('#items tbody tr')].map((row) => row.cells[0].textContent).join()"
+    tab.send("Page.navigate", url=f"{page.as_uri()}#{chosen}")
+    for _ in range(50):
+        if tab.evaluate(shown) == "2-3":
+            break
+        time.sleep(0.1)
+    assert tab.evaluate(shown) == "2-3", "A right, B wrong, negation undone"
+    tab.evaluate("document.querySelector('#items tbody a').click()")
+    assert "item=2-3" in tab.evaluate("location.hash") and "show=1+0" in tab.evaluate("location.hash")
+    assert tab.complaints == []
 
 
 def test_all_code_unfolds_at_once(index, tab):

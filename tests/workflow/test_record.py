@@ -4,7 +4,9 @@ import json
 import re
 from html import unescape
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from nblib import corpora, paths, results
 from nblib.analysis import contamination
@@ -71,6 +73,14 @@ def test_a_recorded_run_is_equal_to_the_figures_of_record(project, tmp_path):
     assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": []}
 
 
+def execute(file, state):
+    """An executed notebook that names a code state at its head."""
+    said = new_output("stream", name="stdout", text=f"scale toy · commit {state} · torch 2.13 on CPU\n")
+    about = {"papermill": {"parameters": {}, "end_time": "2026"}}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(new_notebook(cells=[new_code_cell("x", outputs=[said])], metadata=about), file)
+
+
 @pytest.fixture
 def reported(project, tmp_path, monkeypatch):
     """A scale whose report is recorded, and a function that sets what the report says."""
@@ -79,9 +89,7 @@ def reported(project, tmp_path, monkeypatch):
     monkeypatch.setattr(record.documents, "update", lambda made_from: [])
     project(31.9)
     for name in archive.COMPARING:
-        executed = tmp_path / f"runs/toy/notebooks/{name}.ipynb"
-        executed.parent.mkdir(exist_ok=True)
-        executed.write_text(json.dumps({"metadata": {"papermill": {"parameters": {}}}}))
+        execute(tmp_path / f"runs/toy/notebooks/{name}.ipynb", "abc123")
 
     def report_says(text):
         index = tmp_path / "runs/toy/report/index.html"
@@ -112,6 +120,23 @@ def test_a_report_too_large_to_commit_is_refused_and_nothing_is_copied(reported,
     with pytest.raises(RecordError, match="4 bytes, more than the 3"):
         record.record("toy")
     assert tree(tmp_path / "figures") == before
+
+
+@pytest.mark.parametrize("state", ["abc123+changes", "def456", "unknown"])
+def test_pages_of_uncommitted_code_or_of_two_commits_are_refused(reported, tmp_path, state):
+    reported("one")
+    execute(tmp_path / "runs/toy/notebooks/07_encoder_benchmarks/tiny.ipynb", state)
+    with pytest.raises(RecordError, match=r"1 pages, first 07_encoder_benchmarks_tiny\.html"):
+        record.record("toy")
+    assert not (tmp_path / "figures/toy/report").exists()
+
+
+def test_head_and_foot_of_a_page_must_name_the_same_commit(reported, tmp_path):
+    reported("one")
+    sidecar = tmp_path / "runs/toy/results/08_hedge_trainings.csv.json"
+    sidecar.write_text(json.dumps({"commit": "def456"}))
+    with pytest.raises(RecordError, match=r"names abc123, def456: 1 pages, first 08_hedge_trainings"):
+        record.record("toy")
 
 
 def test_of_other_scales_no_report_is_recorded(project, tmp_path):

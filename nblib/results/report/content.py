@@ -6,11 +6,13 @@ stderr with its bars and warnings.
 """
 
 import ast
+import copy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import unescape
 
+import nbformat
 from markupsafe import Markup
 from nbformat import NotebookNode
 
@@ -24,6 +26,7 @@ DURATION = re.compile(
 )
 TITLE = re.compile(r'<text style="font-weight: 700;[^>]*>([^<]+)</text>')  # plotting.use_style: axes' titles are bold
 SIZE = re.compile(r'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"')
+SECTION = re.compile(r'<h2 id="([^"]+)">(.*?)<a [^>]*class="anchor"', re.DOTALL)
 NOTICE = "papermill-error-cell-tag"  # of papermill's own cells in a notebook that failed
 # A notebook's links to its neighbours' sources. A page has links of its own, to their pages.
 NAVIGATION = re.compile(r"^.*\[all notebooks\]\(README\.md\).*\n+", re.MULTILINE)
@@ -81,6 +84,34 @@ def cells(executed: Executed) -> list[Cell]:
 def findings(executed: Executed) -> Markup:
     """The notebook's findings as markup."""
     return markup.markdown(_lasting(executed.findings)) if executed.findings else Markup()
+
+
+def headings(cells: list[Cell]) -> list[tuple[str, str]]:
+    """The sections of a page: id and title, for its contents."""
+    found = [pair for cell in cells for pair in SECTION.findall(cell.text)]
+    return [(name, unescape(re.sub("<[^>]+>", "", title))) for name, title in found]
+
+
+def download(executed: Executed) -> str:
+    """The executed notebook as a file to open in JupyterLab: with its printed outputs and tables, without pictures (which the
+    page has as SVG), bars, clocks and paths."""
+    notebook = copy.deepcopy(executed.notebook)
+    notebook.metadata = {key: value for key, value in notebook.metadata.items() if key == "kernelspec"}
+    for cell in notebook.cells:
+        cell.metadata = {key: value for key, value in cell.metadata.items() if key == "tags"}
+        if cell.cell_type == "code":
+            cell.outputs = [_kept(output) for output in cell.outputs if output.get("name") != "stderr"]
+    return nbformat.writes(notebook)
+
+
+def _kept(output: NotebookNode) -> NotebookNode:
+    """An output without what differs between runs, and without pictures."""
+    if "text" in output:
+        output.text = _lasting(output.text)
+    if "data" in output:
+        output.metadata = {}
+        output.data = {kind: _lasting(text) for kind, text in output.data.items() if kind.startswith("text/")}
+    return output
 
 
 def _outputs(cell: NotebookNode, executed: Executed, section: str) -> Iterator[Output]:

@@ -1,20 +1,25 @@
 """The executed notebooks of a run: their order, question and provenance."""
 
+import ast
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 from nbformat import NotebookNode
 
-from nblib import artefacts
+from nblib import artefacts, corpora
 from nblib.errors import StudyError
+from nblib.results import measurements
 
 SWEEP = "sweep"  # the folder below a run with the trainings of its sweep (Snakefile)
 # Of a sidecar: when and how fast would differ from run to run.
-KEPT_PROVENANCE = ("commit", "device", "python", "fingerprint", "packages")
+KEPT_PROVENANCE = ("commit", "device", "python", "packages")
+STATE = re.compile(r"· commit (\S+) ·")  # in the line that a notebook prints first (provenance.line)
 
 
 class ReportError(StudyError):
@@ -83,18 +88,67 @@ class Executed:
         texts = [output.data["text/markdown"] for output in outputs if "text/markdown" in output.get("data", {})]
         return texts[-1] if texts else ""
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, object]:
-        """What it was executed with, the defaults aside."""
+        """Every parameter with the value it was executed with."""
+        source = next(
+            (cell.source for cell in self.notebook.cells if "parameters" in cell.metadata.get("tags", [])), ""
+        )
+        declared = [node for node in ast.parse(source).body if isinstance(node, ast.AnnAssign)]
+        return {node.target.id: ast.literal_eval(node.value) for node in declared} | self._given
+
+    @property
+    def _given(self) -> dict[str, object]:
         return dict(self.notebook.metadata.get("papermill", {}).get("parameters", {}))
+
+    @property
+    def command(self) -> str:
+        """The command that executes it so again."""
+        given = shlex.quote(json.dumps(self._given, ensure_ascii=False))
+        return f"nblib run {self.number} runs/{self.page.removesuffix('.html')}.ipynb" + f" -y {given}" * bool(
+            self._given
+        )
+
+    @property
+    def _results(self) -> Path:
+        return self.run / "results" / f"{self.number}_{self.name or self.source.partition('_')[2]}.csv"
 
     @cached_property
     def provenance(self) -> dict[str, object]:
         """The provenance of its results, from their sidecar; empty without results."""
-        pattern = f"{self.number}_{self.name or '*'}.csv.json"
-        sidecar = next(iter(sorted((self.run / "results").glob(pattern))), None)
-        about = artefacts.about(sidecar.with_suffix("")) if sidecar else {}
+        about = artefacts.about(self._results)
         return {key: about[key] for key in KEPT_PROVENANCE if key in about}
+
+    @cached_property
+    def states(self) -> set[str]:
+        """The code states that it names: at its head when it began, and in its results' sidecar."""
+        texts = [output.get("text", "") for cell in self.notebook.cells for output in cell.get("outputs", [])]
+        found = {state for text in texts for state in STATE.findall(text)}
+        return found | {str(self.provenance["commit"])} if self.provenance else found
+
+    @cached_property
+    def _measured(self) -> pd.DataFrame:
+        return (
+            measurements.read(self._results) if self._results.is_file() else pd.DataFrame(columns=measurements.COLUMNS)
+        )
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """The fingerprint of each model that it measured."""
+        table = self._measured[self._measured.fingerprint != ""].drop_duplicates("system")
+        return dict(zip(table.system, table.fingerprint, strict=True))
+
+    @property
+    def data_hashes(self) -> dict[str, str]:
+        """The content hash of each split of the corpora that its measurements name."""
+        words = {word for text in self._measured.data for word in re.findall(r"\w+", text)}
+        named = [corpus for name, corpus in corpora.entries().items() if name in words]
+        return {
+            f"{corpus.name} {split}": about.sha256
+            for corpus in named
+            for split, about in corpus.splits.items()
+            if split in words or len(corpus.splits) == 1
+        }
 
     def saved(self, file: str) -> Path:
         """A figure's or table's file by its name below the site's `figures/`, where the sweep has a folder of its own."""

@@ -24,9 +24,17 @@ ELEMENTS = {
     "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u", "ul",
     "math", "mfrac", "mi", "mn", "mo", "mover", "mrow", "msqrt", "msub", "msubsup", "msup", "mtext", "munder", "munderover",
 }  # fmt: skip
-READ = {"href", "colspan", "rowspan", "display", "stretchy"}  # attributes kept from the source; others are set here
-ATTRIBUTES = {"*": ["id", "class"], "a": ["href"], "td": ["colspan", "rowspan"], "th": ["colspan", "rowspan", "scope"],
-              "div": ["role", "tabindex", "aria-label"], "math": ["display"], "mo": ["stretchy"]}  # fmt: skip
+READ = {
+    "href",
+    "colspan",
+    "rowspan",
+    "display",
+    "stretchy",
+}  # attributes taken from the source; the others are set here
+ATTRIBUTES = {
+    "*": ["id", "class"], "a": ["href", "aria-label"], "td": ["colspan", "rowspan"], "th": ["colspan", "rowspan", "scope"],
+    "div": ["role", "tabindex", "aria-label"], "math": ["display"], "mo": ["stretchy"],
+}  # fmt: skip
 NUMBER = re.compile(r"[+−-]?\d[\d,]*(\.\d+)?( ?%)?|[–-]?")
 MARKED = {Comment: "c", Keyword: "k", String: "s"}  # tokens of code and their classes in style.css
 
@@ -74,7 +82,11 @@ def clean(html: str) -> Markup:
     for element in soup(True):
         element.attrs = {name: value for name, value in element.attrs.items() if name in READ}
         if re.fullmatch("h[1-6]", element.name):
-            element["id"] = anchor(element.get_text())
+            title = element.get_text()
+            element["id"] = anchor(title)
+            if element.name != "h1":
+                link = {"class": "anchor", "href": f"#{element['id']}", "aria-label": f"Link to {title}"}
+                element.append(soup.new_tag("a", attrs=link, string="#"))
     for table in soup("table"):
         _prepare(table)
         caption = table.caption.get_text() if table.caption else "table"

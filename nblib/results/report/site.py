@@ -6,7 +6,6 @@ Nothing in it depends on when or how fast the run was made: the reference report
 import os
 import re
 import shutil
-from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
@@ -15,9 +14,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from nblib import paths, results
 from nblib.errors import readable
-from nblib.results import comparison, exhibits, published, tables
 from nblib.results.measurements import DECIMALS
-from nblib.results.report import content, executed, markup
+from nblib.results.report import content, executed, front, items, markup
 from nblib.results.report.content import Cell
 from nblib.results.report.executed import Executed, ReportError
 
@@ -33,6 +31,8 @@ PAGES.filters |= {
     "markdown": markup.markdown,
     "inline": markup.inline,
     "breakable": markup.breakable,
+    "first_part": lambda text: re.split(r"(?<=\))[;.] |\. ", text)[0],
+    "basename": lambda file: Path(file).name,
 }
 
 
@@ -61,16 +61,24 @@ def build(scale: str, *, provisional: bool = False) -> Path:
         shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
         try:
             shutil.copytree(ASSETS, paths.writable_folder(draft), dirs_exist_ok=True)
-            for before, notebook, after in zip([None, *notebooks[:-1]], notebooks, [*notebooks[1:], None], strict=True):
-                cells = content.cells(notebook)
-                shown = {"executed": notebook, "cells": cells, "before": before, "after": after}
-                _write(draft / notebook.page, "notebook.html.j2", scale=scale, **shown)
-                _copy_figures(cells, notebook, draft)
+            shown = _write_notebooks(notebooks, scale, draft)
             for name, table in {"scoreboard": board.round(DECIMALS), "measurements": measured}.items():
                 table.to_csv(draft / f"{name}.csv", index=False, lineterminator="\n")
             coming = to_come(scale, notebooks)
-            about = index(board, claims, notebooks)
-            _write(draft / "index.html", "index.html.j2", scale=scale, coming=coming, **about)
+            listed = items.write(run, draft)
+            if listed:
+                _write(draft / "items.html", "items.html.j2", scale=scale, index=listed)
+            _write(
+                draft / "scoreboard.html",
+                "scoreboard.html.j2",
+                scale=scale,
+                board=front.ranked(board).to_dict("records"),
+            )
+            about = (
+                front.index(board, claims, notebooks) | front.glance(measured, board) | front.pictures(notebooks, shown)
+            )
+            _write(draft / "index.html", "index.html.j2", scale=scale, coming=coming, items=listed, **about)
+            front.write_search(draft / "search.js", notebooks, shown, about["coverage"])
             if provisional:
                 os.utime(draft / "index.html", (0, 0))
             shutil.rmtree(target, ignore_errors=True)
@@ -89,44 +97,18 @@ def to_come(scale: str, notebooks: list[Executed]) -> list[Executed]:
     return [executed.read(file, paths.NOTEBOOKS.parent) for file in files]
 
 
-def index(board: pd.DataFrame, claims: pd.DataFrame, notebooks: list[Executed]) -> dict[str, object]:
-    """The content of the index: the claims, the scoreboard, coverage, and the notebooks in their order.
-
-    Args:
-        claims: notebook 13's table of claims; empty where it wasn't executed.
-    """
-    coverage, numbers = results.coverage(board), board.published.notna()
-    groups = [(source, list(group)) for source, group in groupby(notebooks, key=lambda notebook: notebook.source)]
-    last = next((notebook for notebook in notebooks if notebook.number == "13"), None)
-    return {
-        "papers": published.PAPERS,
-        "printed": int(numbers.sum()),
-        "in_full": int((numbers & board.measured.eq("full")).sum()),
-        "agree": int(results.reproduced(board).sum()),
-        "claims": [{**row, "link": _exhibit_link(row, coverage, last)} for row in claims.to_dict("records")],
-        "findings": content.findings(last) if last else "",
-        "board": ranked(board).to_dict("records"),
-        "coverage": coverage.to_dict("records"),
-        "kinds": {kind: kind.replace(" ", "_").replace("-", "_") for kind in comparison.MEASURED},
-        "groups": groups,
-        "executed_numbers": {notebook.number for notebook in notebooks},
-        "commits": sorted({str(notebook.provenance["commit"]) for notebook in notebooks if notebook.provenance}),
-    }
-
-
-def _exhibit_link(claim: dict[str, str], coverage: pd.DataFrame, last: Executed | None) -> str:
-    """Where notebook 13's page has the exhibit of a claim; "" without that page."""
-    titles = coverage.set_index(["paper", "exhibit"]).title
-    heading = f"{claim['paper'].capitalize()}, {claim['exhibit']}: {titles[claim['paper'], claim['exhibit']]}"
-    return f"{last.page}#{markup.anchor(heading)}" if last else ""
-
-
-def ranked(board: pd.DataFrame) -> pd.DataFrame:
-    """The scoreboard for reading: what was measured most nearly first, what wasn't run last; n and interval as text."""
-    place = board.measured.map({kind: place for place, kind in enumerate(comparison.MEASURED)})
-    rows = board.assign(interval=tables.interval_text(board.ci_low, board.ci_high))
-    rows["items"] = [exhibits.n_text(*pair) for pair in zip(board.n, board.n_printed, strict=True)]
-    return rows.loc[place.sort_values(kind="stable").index]
+def _write_notebooks(notebooks: list[Executed], scale: str, site: Path) -> dict[str, list[Cell]]:
+    """Write a page for each notebook, its figures and data, and the notebook; return what each page shows."""
+    shown = {notebook.page: content.cells(notebook) for notebook in notebooks}
+    for before, notebook, after in zip([None, *notebooks[:-1]], notebooks, [*notebooks[1:], None], strict=True):
+        cells = shown[notebook.page]
+        about = {"executed": notebook, "cells": cells, "headings": content.headings(cells)}
+        _write(site / notebook.page, "notebook.html.j2", scale=scale, before=before, after=after, **about)
+        _copy_figures(cells, notebook, site)
+        copied = site / "notebooks" / Path(notebook.page).with_suffix(".ipynb")
+        paths.writable_folder(copied.parent)
+        copied.write_text(content.download(notebook), encoding="utf-8")
+    return shown
 
 
 def _write(file: Path, template: str, **shown: object) -> None:
