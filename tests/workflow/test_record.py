@@ -1,6 +1,5 @@
 """Recording: whatever is recorded is equal to the run, and what differs is said."""
 
-import json
 import re
 from html import unescape
 
@@ -8,7 +7,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from nblib import corpora, paths, results
+from nblib import artefacts, corpora, paths, results
 from nblib.analysis import contamination
 from nblib.workflow import archive, cli, record
 from nblib.workflow.record import RecordError
@@ -133,8 +132,7 @@ def test_pages_of_uncommitted_code_or_of_two_commits_are_refused(reported, tmp_p
 
 def test_head_and_foot_of_a_page_must_name_the_same_commit(reported, tmp_path):
     reported("one")
-    sidecar = tmp_path / "runs/toy/results/08_hedge_trainings.csv.json"
-    sidecar.write_text(json.dumps({"commit": "def456"}))
+    artefacts.write_json(tmp_path / "runs/toy/results/08_hedge_trainings.csv.json", {"commit": "def456"})
     with pytest.raises(RecordError, match=r"names abc123, def456: 1 pages, first 08_hedge_trainings"):
         record.record("toy")
 

@@ -58,7 +58,7 @@ def read(file: str | Path) -> pd.DataFrame:
     file = paths.resolve(file)
     if not file.exists():
         return pd.DataFrame(columns=COLUMNS, dtype=str)
-    with readable(file, f"Mend its lines: a header {','.join(COLUMNS)}, then a line for each label.", LabelError):
+    with readable(file, f"Correct its lines: a header {','.join(COLUMNS)}, then one for each label.", LabelError):
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
     if missing := [column for column in COLUMNS if column not in table]:
         raise LabelError(f"{file}: no column {', '.join(missing)}; labels have {', '.join(COLUMNS)}.")
