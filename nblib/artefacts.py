@@ -62,13 +62,13 @@ def write(path: str | Path, about: Mapping[str, Any] | None = None) -> Iterator[
 
 
 def check_replaceable(path: str | Path) -> None:
-    """Check that there is no folder at a path, or one that this study has made.
+    """Check that there is no folder at a path, or an empty one, or one that this study has made.
 
     Raises:
         DamageError: it is another's.
     """
     target = paths.resolve(path)
-    if target.is_dir() and not is_ours(target):
+    if target.is_dir() and any(target.iterdir()) and not is_ours(target):
         raise DamageError(f"{target} isn't this study's, so it is not replaced. Remove it, or choose another name.")
 
 

@@ -24,7 +24,9 @@ def test_the_command_leaves_predictions_results_and_what_it_took(tmp_path):
         assert len(scoring.load_predictions(tmp_path, name, "nevir_mini")) == 100
     table = results.load(tmp_path)
     assert set(table.scale) == {"toy"} and set(table.system) == {"TF-IDF", "Random"}
-    assert set(table[table.system == "TF-IDF"].benchmark) == {"SemAntoNeg (mini)", "NevIR (mini)", "ExcluIR (mini)"}
+    assert set(table[table.system == "TF-IDF"].benchmark) == {
+        "SemAntoNeg (mini)", "NevIR (mini)", "ExcluIR (mini)", "Contrast passages (mini)", "Exclusions (mini)",
+    }  # fmt: skip
     assert (table.fingerprint.str.len() == 64).all() and set(table.trained_on) == {""}
     about = json.loads((tmp_path / "results" / "07_TF-IDF.csv.json").read_text())
     assert (about["system"], about["pairs"] > 400, about["seconds"] > 0) == ("TF-IDF", True, True)
