@@ -15,7 +15,7 @@ from nblib.results.report.content import Cell
 from nblib.results.report.executed import Executed
 
 HERO = "13_results/fig_glance"  # the picture that opens the index
-VERDICTS = ("supported", "not supported", "partly", "not testable here")
+VERDICTS = ("supported", "not supported", "partly", "not testable here", "not measured in this run")
 
 
 def index(board: pd.DataFrame, claims: pd.DataFrame, notebooks: list[Executed]) -> dict[str, object]:
