@@ -34,6 +34,7 @@ ADAPTED = sweeps.adapted(config)  # those of them that notebook 06 fits an adapt
 TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores: name → the training they come from
 SINGLE = sweeps.section(config, "04", "trainings")  # by name, not of the sweep
 SWEEP = sweeps.section(config, "04", "sweep")
+MIXTURES = sweeps.section(config, "04", "mixtures").get("variants", {})
 NEVIR = sweeps.section(config, "09", "trainings")
 COMMANDED = sweeps.by_command(config)  # what `nblib train` trains: name → what the configuration says
 FAMILIES = [name for name, settings in COMMANDED.items() if settings["architecture"] == "bi-encoder"]  # Vahtola's
@@ -137,6 +138,11 @@ def folder_of(training):
 rule all:
     input:
         f"{RUN}/report/index.html",
+
+
+rule mixtures:  # the search for the study's own encoder; no notebook shows it yet: snakemake mixtures --configfile …
+    input:
+        [f"{RUN}/sweep/results/04_{name}.csv" for name in TRAININGS if name.rpartition("-s")[0] in MIXTURES],
 
 
 rule diagnosis:
