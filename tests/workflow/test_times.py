@@ -42,7 +42,7 @@ def test_a_later_run_expects_what_the_last_one_took(project):
 @pytest.mark.parametrize("scale", ["quick", "official"])
 def test_every_rule_of_the_study_has_a_time_for_the_first_run(scale):
     source = (paths.PROJECT_ROOT / "Snakefile").read_text(encoding="utf-8")
-    rules = {*re.findall(r"^rule (\w+):", source, re.M), *re.findall(r"^use rule \w+ as (\w+)", source, re.M)} - {"all"}
+    rules = {*re.findall(r"^rule (\w+):", source, re.M), *re.findall(r"^use rule \w+ as (\w+)", source, re.M)}
     given = yaml.safe_load((paths.CONFIG / "times" / f"{scale}.yaml").read_text(encoding="utf-8"))
-    assert set(given) == rules
+    assert set(given) == rules - {"all", "mixtures"}, "these two only gather files"
     assert all(seconds > 0 for seconds in given.values())
