@@ -16,6 +16,7 @@ from nblib.models import embeddings
 from nblib.models.encoders import Encoder
 from nblib.models.folders import FinetuningError
 
+GROUP = 8  # texts of an example for retention
 BUCKET = 8  # batches' worth of anchors among which those of similar length go into one batch
 
 
@@ -58,8 +59,8 @@ def from_twins(twins: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([twins[list(side)].set_axis(names, axis=1) for side in sides], ignore_index=True)
 
 
-def groups(pairs: pd.DataFrame, size: int = 4) -> pd.DataFrame:
-    """Pairs of related texts as examples of `size` pairs of similar length: anchor, text_2, … text_8; a remainder is left out.
+def groups(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Pairs of related texts as examples of four pairs of similar length: anchor, text_2, … text_8; a remainder is left out.
 
     Args:
         pairs: anchor, related.
@@ -67,8 +68,8 @@ def groups(pairs: pd.DataFrame, size: int = 4) -> pd.DataFrame:
     longest = pairs[["anchor", "related"]].map(len).max(axis=1)
     by_length = pairs.loc[longest.sort_values(kind="stable").index]
     texts = by_length[["anchor", "related"]].to_numpy().reshape(-1)
-    rows = texts[: len(texts) // (2 * size) * 2 * size].reshape(-1, 2 * size)
-    return pd.DataFrame(rows, columns=["anchor", *(f"text_{place}" for place in range(2, 2 * size + 1))])
+    rows = texts[: len(texts) // GROUP * GROUP].reshape(-1, GROUP)
+    return pd.DataFrame(rows, columns=["anchor", *(f"text_{place}" for place in range(2, GROUP + 1))])
 
 
 def with_base_embeddings(part: Dataset, base: Encoder) -> Dataset:

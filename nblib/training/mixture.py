@@ -79,6 +79,12 @@ TABLES: dict[str, Callable[[Kind, pd.DataFrame, int], pd.DataFrame]] = {
 }  # fmt: skip
 
 
+# Kind → the settings that mean nothing for it
+UNUSED = {
+    "statements": {"sizes"}, "contrast": {"sizes"}, "exclusions": {"only", "sizes"}, "retention": {"only", "share"},
+}  # fmt: skip
+
+
 def _part(table: pd.DataFrame, kind: Kind, seed: int) -> pd.DataFrame:
     order = np.random.default_rng(seed).permutation(len(table))
     return table.iloc[order[: round(kind.share * len(table))]]
@@ -92,6 +98,9 @@ def read(kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, Kind]:
     """
     if unknown := [name for name in kinds if name not in TABLES]:
         raise FinetuningError(f"Unknown kind of batch {', '.join(unknown)}; known: {', '.join(TABLES)}.")
+    for name, settings in kinds.items():
+        if unused := sorted(UNUSED[name] & settings.keys()):
+            raise FinetuningError(f"{name} takes no {' and no '.join(unused)}. Leave it out.")
     try:
         return {name: Kind(**settings) for name, settings in kinds.items()}
     except TypeError as error:

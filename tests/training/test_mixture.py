@@ -35,6 +35,7 @@ def split_anchors():
         ({"contrast": {"loss": "twin"}}, "Unknown loss 'twin'"),
         ({"contrast": {"loss": "twins", "weigth": 2}}, "takes the settings loss, weight, repeats.*weigth"),
         ({"contrast": {"weight": 2}}, "takes the settings loss, weight.*loss"),
+        ({"retention": {"loss": "retention", "share": 0.5}}, "retention takes no share. Leave it out"),
         ({"contrast": {"loss": "twins", "weight": 0}}, "To do without a kind, leave it out"),
         ({"contrast": {"loss": "twins", "share": 1.5}}, "a share up to 1, not 1.0, 1 and 1.5"),
     ],
