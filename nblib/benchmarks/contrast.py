@@ -42,14 +42,9 @@ class Exclusions(PairwiseTask):
 
 
 def _questions(table: pd.DataFrame) -> pd.DataFrame:
-    sides = [("q1", "anchor", "positive", "negative"), ("q2", "twin", "negative", "positive")]
-    return pd.concat([
-        pd.DataFrame({
-            "id": table.id, "cluster": range(len(table)), "question": question, "query": table[query],
-            "positive": table[positive], "negatives": [[text] for text in table[negative]],
-        })
-        for question, query, positive, negative in sides
-    ], ignore_index=True)  # fmt: skip
+    asked = twins.questions(table).rename(columns={"anchor": "query"})
+    places = [*range(len(table))] * 2
+    return asked.assign(cluster=places, negatives=asked.negative.map(lambda text: [text])).drop(columns="negative")
 
 
 FORMS = (ContrastPassages, Exclusions)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from nblib import artefacts, corpora, paths
-from nblib.corpora import negator
+from nblib.corpora import negator, twins
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS, VARIANTS, held_out
 from nblib.corpora.triple_statistics import distances
 from nblib.errors import StudyError
@@ -143,13 +143,8 @@ def training_set(anchors: pd.DataFrame, training_data: str, size: int = 0, seed:
 def exclusions() -> pd.DataFrame:
     """Authored triples that exclude something ("X, but not Y"), two an item: a query, a passage that answers it, a passage about
     what it excludes; and its twin, for which the two passages are swapped."""
-    table = corpora.load("exclusions")
-    sides = [("query", "positive", "negative"), ("twin", "negative", "positive")]
-    tables = [
-        pd.DataFrame({"id": table.id, "anchor": table[query], "positive": table[answer], "negative": table[other]})
-        for query, answer, other in sides
-    ]
-    return check(pd.concat(tables, ignore_index=True).assign(hedge=EXCLUSION, negation=EXCLUSION))
+    asked = twins.questions(corpora.load("exclusions").rename(columns={"query": "anchor"}))
+    return check(asked.assign(hedge=EXCLUSION, negation=EXCLUSION)[COLUMNS])
 
 
 def nevir(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -158,12 +153,9 @@ def nevir(pairs: pd.DataFrame) -> pd.DataFrame:
     Args:
         pairs: id, q1, q2, doc1, doc2.
     """
-    sides = [("q1", pairs.q1, pairs.doc1, pairs.doc2), ("q2", pairs.q2, pairs.doc2, pairs.doc1)]
-    tables = []
-    for side, query, own, other in sides:
-        texts = {"id": pairs.id, "anchor": query, "positive": own, "negative": other}
-        tables.append(pd.DataFrame(texts).assign(hedge=side, negation=side))
-    return check(pd.concat(tables, ignore_index=True))
+    names = {"q1": "anchor", "q2": "twin", "doc1": "positive", "doc2": "negative"}
+    asked = twins.questions(pairs.rename(columns=names))
+    return check(asked.assign(hedge=asked.question, negation=asked.question)[COLUMNS])
 
 
 def check(triples: pd.DataFrame) -> pd.DataFrame:

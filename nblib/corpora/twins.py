@@ -33,3 +33,18 @@ def exclusions(split: str) -> pd.DataFrame:
     if split == "train":
         tables.insert(0, corpora.load("exclusions"))
     return pd.concat(tables, ignore_index=True).rename(columns={"query": "anchor"})[COLUMNS]
+
+
+def questions(twins: pd.DataFrame) -> pd.DataFrame:
+    """Each query with the passage that answers it and its twin's: id, question ("q1", or "q2" for the twins, which come after),
+    anchor, positive, negative; two rows an item.
+
+    Args:
+        twins: `COLUMNS`.
+    """
+    sides = {"q1": ["anchor", "positive", "negative"], "q2": ["twin", "negative", "positive"]}
+    tables = [
+        twins[["id", *side]].set_axis(["id", "anchor", "positive", "negative"], axis=1).assign(question=question)
+        for question, side in sides.items()
+    ]
+    return pd.concat(tables, ignore_index=True)

@@ -52,13 +52,6 @@ def labelled(triples: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(sides).drop_duplicates(ignore_index=True)
 
 
-def from_twins(twins: pd.DataFrame) -> pd.DataFrame:
-    """Twins as triples' examples: each query with its passage and the twin's: anchor, positive_1, negative_1; two an item."""
-    sides = [("anchor", "positive", "negative"), ("twin", "negative", "positive")]
-    names = ["anchor", "positive_1", "negative_1"]
-    return pd.concat([twins[list(side)].set_axis(names, axis=1) for side in sides], ignore_index=True)
-
-
 def groups(pairs: pd.DataFrame) -> pd.DataFrame:
     """Pairs of related texts as examples of four pairs of similar length: anchor, text_2, … text_8; a remainder is left out.
 

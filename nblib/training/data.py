@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+from datasets import DatasetDict
 
 from nblib.corpora import pairs, triples
 from nblib.models.folders import FinetuningError
+from nblib.training import batches, mixture
 from nblib.training.batches import labelled
 from nblib.training.losses import LOSSES
 
@@ -41,6 +43,7 @@ def _snli() -> pd.DataFrame:
     return pairs.snli().rename(columns={"premise": "query", "hypothesis": "document"})[["query", "document", "label"]]
 
 
+MIXTURE = "mixture"
 _TRIPLES = ("positive", "anchor", "labelled")
 DATA = {
     "nevir": TrainingData(
@@ -62,6 +65,9 @@ DATA = {
         "COCO captions of one picture, compressed news sentences, rewritten Wikipedia sentences", ("positive",),
         pairs.paraphrases, family="paraphrase",
     ),
+    MIXTURE: TrainingData(
+        "the study's triples, contrast passages and exclusions", ("positive", "labelled"), size=0
+    ),
 }  # fmt: skip
 
 
@@ -75,6 +81,22 @@ def default_loss(name: str, architecture: str) -> str:
         if entry.architecture == architecture and entry.layout in DATA[name].layouts:
             return loss
     raise FinetuningError(f"No loss trains a {architecture} on {name}. Choose another architecture, or other data.")
+
+
+def examples(name: str, loss: str, anchors_file: str | Path, size: int, seed: int) -> DatasetDict:
+    """The examples of a training, in the layout of its loss.
+
+    Raises:
+        FinetuningError: a part of the mixture.
+        AnchorError, CorpusError, TripleError, PairError: see `load`.
+    """
+    if name != MIXTURE:
+        layout = LOSSES[loss].layout
+        return batches.data_sets(load(name, layout, anchors_file, size, seed), layout)
+    if size:
+        raise FinetuningError("The mixture is taken whole. Leave out --size, or set it to 0.")
+    kinds = {kind: mixture.Kind(loss) for kind in mixture.TABLES if kind != "retention"}  # which needs encoders
+    return mixture.data_sets(kinds, triples.load_anchors(anchors_file), seed)
 
 
 def load(name: str, layout: str, anchors_file: str | Path, size: int, seed: int) -> pd.DataFrame:

@@ -85,6 +85,9 @@ UNUSED = {
 }  # fmt: skip
 
 
+_TRIPLE = ["anchor", "positive_1", "negative_1"]
+
+
 def _part(table: pd.DataFrame, kind: Kind, seed: int) -> pd.DataFrame:
     order = np.random.default_rng(seed).permutation(len(table))
     return table.iloc[order[: round(kind.share * len(table))]]
@@ -144,6 +147,9 @@ def _laid_out(table: pd.DataFrame, name: str, layout: str) -> pd.DataFrame:
         return batches.LAYOUTS[layout].form(table)
     if name in ("contrast", "exclusions") and layout == "twins":
         return table[["anchor", "twin", "positive", "negative"]]
-    if name in ("contrast", "exclusions") and layout == "positive":
-        return batches.from_twins(table)
+    if name in ("contrast", "exclusions") and layout in ("positive", "labelled"):
+        asked = twins.questions(table)
+        if layout == "labelled":
+            return batches.labelled(asked)
+        return asked.rename(columns={"positive": "positive_1", "negative": "negative_1"})[_TRIPLE]
     raise FinetuningError(f"{name} can't be laid out as {batches.LAYOUTS[layout].title}. Choose another loss for it.")

@@ -14,7 +14,7 @@ from nblib.benchmarks import scoring
 from nblib.benchmarks.base import DevSet
 from nblib.benchmarks.nevir import NevIR
 from nblib.benchmarks.stsb import STSB
-from nblib.corpora import hedgetriple, pairs, triples
+from nblib.corpora import hedgetriple, pairs, triples, twins
 from nblib.corpora.pairs import PairError
 from nblib.errors import StudyError
 from nblib.models import rankers
@@ -70,12 +70,30 @@ def test_the_defaults_are_those_of_the_record():
     chosen = {name: (entry.size, entry.epochs, entry.learning_rate) for name, entry in data.DATA.items()}
     assert chosen == {
         "nevir": (0, 20, 2e-5), "triples": (1500, 1, 5e-5), "snli": (1500, 1, 5e-5), "nli": (2000, 1, 5e-5),
-        "stsb": (2000, 1, 5e-5), "paraphrases": (2000, 1, 5e-5),
+        "stsb": (2000, 1, 5e-5), "paraphrases": (2000, 1, 5e-5), "mixture": (0, 1, 5e-5),
     }  # fmt: skip
     assert data.default_loss("nli", "bi-encoder") == "in-batch"
     assert data.default_loss("stsb", "bi-encoder") == "cosent"
     with pytest.raises(FinetuningError, match="No loss trains a bi-encoder on snli"):
         data.default_loss("snli", "bi-encoder")
+
+
+@pytest.mark.parametrize(("architecture", "layout"), [("cross-encoder", "labelled"), ("multi-vector", "positive")])
+def test_every_architecture_takes_the_mixture(architecture, layout, toys, tiny_encoder_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(twins, "contrast", lambda split, whole=twins.contrast: whole(split).head(4))
+    monkeypatch.setattr(twins, "exclusions", lambda split, whole=twins.exclusions: whole(split).head(3))
+    loss = data.default_loss("mixture", architecture)
+    examples = data.examples("mixture", loss, "", 0, 0)
+    queries = {"labelled": 4, "positive": 2}[layout]  # with each of two passages, or with both
+    assert {kind: len(part) for kind, part in examples.items() if kind != "statements"} == {
+        "contrast": 4 * queries, "exclusions": 3 * queries,
+    }  # fmt: skip
+    command(
+        "all", "--architecture", architecture, "--data", "mixture", "--base", tiny_encoder_folder, "--run-dir", tmp_path
+    )
+    assert rankers.load(str(tmp_path / "encoders" / "all")).name == "all"
+    with pytest.raises(FinetuningError, match="taken whole"):
+        data.examples("mixture", loss, "", 10, 0)
 
 
 @pytest.mark.parametrize("architecture", list(ARCHITECTURES))

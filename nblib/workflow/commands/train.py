@@ -35,10 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the kind of model: one vector a text, one score for two texts read together, or one vector a token (MaxSim)",
     )  # fmt: skip
     parser.add_argument(
-        "--data", required=True, choices=["nevir", "triples", "snli", "nli", "stsb", "paraphrases"],
-        help="the training data: NevIR's training pairs, notebook 03's triples, or SNLI's classes; or, to compare Vahtola's "
-        "families on one base, SNLI's contradictions, STSB's scores, or paraphrases (models trained on these are also "
-        "scored on SemAntoNeg)",
+        "--data", required=True, choices=["nevir", "triples", "snli", "nli", "stsb", "paraphrases", "mixture"],
+        help="the training data: NevIR's training pairs, notebook 03's triples, SNLI's classes, or the triples with contrast "
+        "passages and exclusions (mixture); or, to compare Vahtola's families on one base, SNLI's contradictions, STSB's "
+        "scores, or paraphrases (models trained on these are also scored on SemAntoNeg)",
     )  # fmt: skip
     parser.add_argument(
         "--base",
@@ -76,9 +76,8 @@ def run(arguments: argparse.Namespace) -> None:
     from nblib.benchmarks import scoring
     from nblib.corpora import triples
     from nblib.models.folders import FinetuningError
-    from nblib.training import batches, data, trainer, tuning
+    from nblib.training import data, trainer, tuning
     from nblib.training.dev_scores import DevEvaluator
-    from nblib.training.losses import LOSSES
     from nblib.training.trainer import Settings
 
     name, architecture, chosen = arguments.name, arguments.architecture, data.DATA[arguments.data]
@@ -87,7 +86,7 @@ def run(arguments: argparse.Namespace) -> None:
     base, curve = arguments.base or BASE, arguments.curve or ("epochs" if arguments.data == "nevir" else "none")
     loss = data.default_loss(arguments.data, architecture)
     size = chosen.size if arguments.size is None else arguments.size
-    table = data.load(arguments.data, LOSSES[loss].layout, anchors_file, size, arguments.seed)
+    examples, evaluator = data.examples(arguments.data, loss, anchors_file, size, arguments.seed), None
     if arguments.base is None and (architecture, arguments.data) == ("cross-encoder", "nevir"):
         if not (folder := run_dir / "encoders" / "cross-triples").is_dir():
             options = f"--architecture cross-encoder --data triples --run-dir {arguments.run_dir}"
@@ -97,7 +96,6 @@ def run(arguments: argparse.Namespace) -> None:
         base, loss=loss, learning_rate=arguments.learning_rate or chosen.learning_rate,
         epochs=arguments.epochs or chosen.epochs, seed=arguments.seed,
     )  # fmt: skip
-    examples, evaluator = batches.data_sets(table, LOSSES[loss].layout), None
     if curve != "none":
         anchors = triples.load_anchors(anchors_file)
         seen = set(triples.training_set(anchors, "NevIR").id) if arguments.data == "nevir" else set()
