@@ -240,6 +240,15 @@ def test_a_run_without_notebook_13_has_no_claims_and_no_link_to_them(run):
     assert "#claims" not in page and 'id="claims"' not in page
 
 
+def test_a_run_that_judges_no_claim_says_so_and_shows_its_scores_first(run):
+    toy_run(run)
+    file = run / "figures" / "13_results" / "tab_claims.csv"
+    pd.read_csv(file).assign(verdict="not measured in this run").to_csv(file, index=False)
+    page = report.build("toy").read_text()
+    assert "This run judges no claim" in page and "which claims hold?" not in page
+    assert page.index('id="matrix"') < page.index("claims, and what would test them") < page.index('id="claims"')
+
+
 def test_every_measurement_and_the_scoreboard_lie_beside_the_index(index):
     kept = measurements.read(index.with_name("measurements.csv"))
     pd.testing.assert_frame_equal(kept, results.load(index.parents[1]), check_dtype=False)
@@ -427,6 +436,12 @@ def test_the_matrix_has_our_score_with_n_and_interval_and_the_printed_one_of_the
     assert (published.value, published.published, published.agrees) == (8.1, 8.1, "within rounding")
     assert (published.interval, published.n) == ("6.7 – 9.6", 1383)
     assert tuned.agrees == "", "a stand-in has no printed number"
+    mini = results.row(
+        "all-mpnet-base-v2", "NevIR (mini)", "right_rank", 32.0, data="nevir_mini test", n=100, scale="toy"
+    )
+    measured = measurements.validate(pd.DataFrame([mini]), "here")
+    shown = front.glance(measured, results.scoreboard(measured, tmp_path, "toy"))
+    assert shown["chances"] == {"NevIR (mini)": 25.0} and list(shown["matrix"][0][2]) == ["NevIR (mini)"]
 
 
 def test_a_page_has_its_command_settings_data_hashes_models_and_the_notebook(index):

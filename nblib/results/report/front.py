@@ -15,7 +15,8 @@ from nblib.results.report.content import Cell
 from nblib.results.report.executed import Executed
 
 HERO = "13_results/fig_glance"  # the picture that opens the index
-VERDICTS = ("supported", "not supported", "partly", "not testable here", "not measured in this run")
+UNDECIDED = ("not testable here", "not measured in this run")
+VERDICTS = ("supported", "not supported", "partly", *UNDECIDED)
 
 
 def index(board: pd.DataFrame, claims: pd.DataFrame, notebooks: list[Executed]) -> dict[str, object]:
@@ -37,6 +38,7 @@ def index(board: pd.DataFrame, claims: pd.DataFrame, notebooks: list[Executed]) 
         "in_full": int((numbers & board.measured.eq("full")).sum()),
         "agree": int(results.reproduced(board).sum()),
         "claims": [{**row, "link": _exhibit_link(row, coverage, last)} for row in claims.to_dict("records")],
+        "decided": len(claims) and not claims.verdict.isin(UNDECIDED).all(),
         "findings": content.findings(last) if last else "",
         "coverage": coverage.to_dict("records"),
         "commands": sorted({one for row in coverage.command for one in row.split("; ") if one}),
@@ -56,9 +58,7 @@ def glance(measured: pd.DataFrame, board: pd.DataFrame) -> dict[str, object]:
         (system, part.trained_on.iloc[0], {row.benchmark: row for row in part.itertuples()})
         for system, part in table.groupby("system", sort=False)
     ]
-    benchmarks = [name for name in matrix.SCORES if name in set(table.benchmark)]
-    chances = {name: matrix.CHANCES[name] for name in benchmarks}
-    return {"matrix": rows, "benchmarks": benchmarks, "chances": chances, "agreeing": comparison.AGREEING}
+    return {"matrix": rows, "chances": matrix.chances(table), "agreeing": comparison.AGREEING}
 
 
 def pictures(notebooks: list[Executed], shown: dict[str, list[Cell]]) -> dict[str, object]:
