@@ -24,7 +24,8 @@ class PackedLinear(torch.nn.Module):
 
 @contextmanager
 def linear_by_onednn(model: object) -> Iterator[None]:
-    """Let oneDNN compute the linear layers of a model in float32 on a CPU, for as long as this lasts; others stay as they are.
+    """Let oneDNN compute the linear layers of a model in float32 on a CPU, for as long as this lasts; others stay as they are,
+    and so do those with a `forward` of their own (`llm_adapters.exact_logits`).
 
     The layers are put back at the end: the weights are oneDNN's copies, which neither training nor a fingerprint knows.
     """
@@ -32,7 +33,7 @@ def linear_by_onednn(model: object) -> Iterator[None]:
     if isinstance(model, torch.nn.Module) and torch.backends.mkldnn.is_available():
         for parent in list(model.modules()):
             for name, layer in list(parent.named_children()):
-                if type(layer) is torch.nn.Linear and _on_cpu_in_float32(layer):
+                if type(layer) is torch.nn.Linear and "forward" not in vars(layer) and _on_cpu_in_float32(layer):
                     replaced.append((parent, name, layer))
     try:
         for parent, name, layer in replaced:

@@ -32,3 +32,11 @@ def test_other_precisions_and_what_is_no_network_stay_as_they_are():
     half = torch.nn.Sequential(torch.nn.Linear(4, 3).bfloat16())
     with linear_by_onednn(half), linear_by_onednn(object()):
         assert type(half[0]) is torch.nn.Linear
+
+
+def test_a_layer_with_a_forward_of_its_own_stays_as_it_is():
+    layer = torch.nn.Linear(4, 3)
+    layer.forward = lambda inputs: inputs
+    model = torch.nn.Sequential(layer)
+    with linear_by_onednn(model):
+        assert model[0] is layer

@@ -32,6 +32,7 @@ from nblib.benchmarks.llm import functions
 from nblib.errors import StudyError, one_of
 from nblib.models import llm_adapters
 from nblib.models.language_models import LanguageModel
+from nblib.models.onednn import linear_by_onednn
 
 OURS = Path(functions.__file__).parent
 HARNESS = Path(lm_eval.__file__).parent / "tasks"
@@ -245,7 +246,7 @@ def ask(
     kind = task(name).kind
     batch_size = batch_size or (8 if kind in ("similarity", "gsm8k") else 1)
     reader = _Reader(pretrained=model.model, tokenizer=model.tokenizer, batch_size=batch_size)
-    with torch.inference_mode(), llm_adapters.exact_logits(model.model):
+    with torch.inference_mode(), llm_adapters.exact_logits(model.model), linear_by_onednn(model.model):
         return SCORE_ITEMS[kind](_evaluate(model, reader, name, limit, seed, chat_template))
 
 
