@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from nblib import paths
-from nblib.analysis import claims
+from nblib.analysis import claims, general_comparison
 from nblib.benchmarks import mteb_catalogue
 from nblib.errors import StudyError, readable
 from nblib.results import comparison, exhibits, measurements, published, published_mteb, tables
@@ -27,6 +27,7 @@ AXES = {
     "SemAntoNeg": ("SemAntoNeg", "accuracy", "semantoneg test"),
     "STSB ρ": ("STSB", "spearman", "stsb test"),
 }
+PRINTED_BASE = ("all-mpnet-base-v2", "MPNet")  # of Truong's tables: our name, and the printed one
 SYSTEMS = (
     "all-MiniLM-L6-v2", "all-mpnet-base-v2", "maxsim-all-mpnet-base-v2", "hedge-mpnet", "hedge-mpnet-exclusions",
     "nevir-mpnet", "nevir-multi-vector-mpnet",
@@ -190,6 +191,39 @@ def _general(record: Record) -> str:
     return markdown(table.fillna("–").replace("nan", "–").rename_axis("task").assign(n=sizes).reset_index())
 
 
+def _general_columns(record: Record) -> str:
+    """Truong's columns of MTEB: what is printed, and what the measured tasks of them average."""
+    model, row = PRINTED_BASE
+    rows = record.measured[record.measured.system == model]
+    by_task = rows[rows.benchmark.str.startswith("MTEB ")].assign(task=lambda part: part.benchmark.str[5:])
+    head, metric, data = AXES["STSB ρ"]
+    stsb = rows[(rows.benchmark == head) & (rows.metric == metric) & (rows.data == data)].assign(task="STSBenchmark")
+    measured = pd.concat([by_task, stsb])
+    measured["category"] = [mteb_catalogue.TASKS[task].category for task in measured.task]
+    parts = [
+        general_comparison.truong_columns(measured, model, table, row).assign(table=table)
+        for table in general_comparison.COLUMNS
+    ]
+    columns = ["printed", "published", "ours"]
+    table = pd.concat(parts, ignore_index=True)[["table", "column", "coverage", *columns]]
+    table[columns] = table[columns].map(lambda value: "–" if pd.isna(value) else f"{value:.2f}")
+    return markdown(table)
+
+
+def _general_changes(record: Record) -> str:
+    """What adapters and trainings change of general ability, by category."""
+    files = sorted(record.folder.glob("07_encoder_benchmarks/tab_general_changes_*.csv"))
+    if not files:
+        return "None was measured in this record."
+    table = pd.concat([pd.read_csv(file) for file in files], ignore_index=True)
+    shown = table[["system", "average", "tasks"]].copy()
+    for column in ("before", "after"):
+        shown[column] = table[column].map("{:.2f}".format)
+    shown["difference"] = table.difference.map("{:+.2f}".format)
+    shown["interval"] = tables.interval_text(table.low, table.high)
+    return markdown(shown)
+
+
 def _figures(record: Record) -> str:
     """Every reference figure, by notebook."""
     parts = []
@@ -208,5 +242,6 @@ def _coverage(record: Record) -> str:
 
 PARTS = {
     "verdicts": _verdicts, "headline": _headline, "agreement": _agreement, "claims": _claims, "exhibits": _exhibits,
-    "coverage": _coverage, "general": _general, "figures": _figures,
+    "coverage": _coverage, "general": _general, "general_columns": _general_columns, "general_changes": _general_changes,
+    "figures": _figures,
 }  # fmt: skip

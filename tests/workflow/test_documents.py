@@ -46,6 +46,26 @@ def test_the_headline_says_what_a_system_was_trained_on(record):
     assert "| nevir-mpnet (40 of NevIR's training pairs) | 35.9 ± 2.5 | –" in table
 
 
+def test_truongs_columns_average_what_was_measured_stsb_among_it(record):
+    about = {"n": 100, "scale": "toy"}
+    rows = [
+        measurements.row("all-mpnet-base-v2", "MTEB STS12", "spearman", 72.63, data="STS12 test", **about),
+        measurements.row("all-mpnet-base-v2", "STSB", "spearman", 83.42, data="stsb test", **about),
+    ]
+    record.measured = measurements.validate(pd.DataFrame(rows), "here")
+    table = documents.PARTS["general_columns"](record)
+    assert "| Table 1 | MTEB-STS | 2 of 10 | 80.28 | 78.03 | 78.03 |" in table
+
+
+def test_changes_of_general_ability_come_with_their_intervals(record):
+    folder = record.folder / "07_encoder_benchmarks"
+    folder.mkdir()
+    row = {"system": "tuned", "average": "STS", "tasks": 9, "before": 82.0, "after": 80.5, "difference": -1.5, "low": -2.0,
+           "high": -1.0}  # fmt: skip
+    pd.DataFrame([row]).to_csv(folder / "tab_general_changes_base.csv", index=False)
+    assert "| tuned | STS | 9 | 82.00 | 80.50 | -1.50 | -2.00 – -1.00 |" in documents.PARTS["general_changes"](record)
+
+
 @pytest.mark.parametrize("name", documents.PARTS)
 def test_every_part_can_be_made(record, name):
     assert documents.PARTS[name](record) or name in ("agreement", "figures")
