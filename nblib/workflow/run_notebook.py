@@ -8,7 +8,6 @@ import ast
 import math
 import os
 import re
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -136,7 +135,7 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, not one registered by the user
     for name, size in KEEP_MEMORY.items():
         os.environ.setdefault(name, str(size))
-    started = time.time()
+    before = outputs.dates(str(used["run_dir"])) if "run_dir" in used else {}
     bar = {"desc": f"{source.stem} {parameters.get('system', parameters.get('encoder', ''))}".strip()}
     kernel = {"kernel_name": "python3", "start_timeout": KERNEL_SECONDS}
     kernel["extra_arguments"] = ["--log-level=ERROR"]  # it warns of its loopback connection
@@ -153,7 +152,7 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
             raise
         # two kernels that start at once can draw the same port: the later one dies before its first cell, and nothing is lost
         papermill.execute_notebook(str(source), str(target), parameters=dict(parameters), **where, **kernel)
-    if absent := outputs.missing(source.stem, used, started):
+    if absent := outputs.missing(source.stem, used, before):
         raise ExecutionError(
             f"{source.stem} ran to its end and left no {', '.join(absent)}. Change the notebook, or its entry in "
             f"nblib/workflow/outputs.py. The executed copy: {target}"
