@@ -30,6 +30,7 @@ from campaign import BAD, GOOD, MISSED, Kind
 from nblib import paths, provenance
 
 KINDS = [*inputs.KINDS, *damages.KINDS, *full_disks.KINDS, *kills.KINDS]
+FAULTS = list(dict.fromkeys(kind.fault for kind in KINDS))
 COLUMNS = ["fault", "kind", "number", "outcome", "seconds", "cpu_seconds", "commit", "said"]
 
 
@@ -37,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60, help="when to stop (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of everything drawn (default: %(default)s)")
-    parser.add_argument("--fault", choices=["input", "damage", "full disk", "kill"], help="these alone (default: all)")
+    parser.add_argument("--fault", nargs="+", choices=FAULTS, default=FAULTS, help="these alone (default: all)")
     parser.add_argument("--page", type=Path, help="write the table to this Markdown page, too")
     given = parser.parse_args()
     logging.disable(logging.WARNING)
@@ -45,7 +46,7 @@ def main() -> None:
     end = time.monotonic() + 60 * given.minutes
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, NBLIB_CACHE=f"{folder}/cache"):
         for kind in KINDS:
-            if given.fault in (None, kind.fault):
+            if kind.fault in given.fault:
                 run(kind, Path(folder), given.seed, record, end)
     cases = read(record)
     table = summary(cases)
@@ -114,7 +115,7 @@ def summary(cases: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             counted(kind.fault, kind.name, kind.cases, cases[(cases.fault == kind.fault) & (cases.kind == kind.name)])
         )
-    for fault in dict.fromkeys(kind.fault for kind in KINDS):
+    for fault in FAULTS:
         planned = sum(kind.cases for kind in KINDS if kind.fault == fault)
         rows.append(counted(fault, "sum", planned, cases[cases.fault == fault]))
     return pd.DataFrame(rows)
