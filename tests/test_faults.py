@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -98,6 +99,31 @@ def test_a_full_disk_is_named_and_leaves_the_old_file(tmp_path):
         raise OSError(28, "No space left on device")
     assert artefacts.read_table(tmp_path / "a.csv").a.tolist() == [1]
     assert {file.name for file in tmp_path.iterdir()} == {"a.csv", "a.csv.json"}
+
+
+def test_a_full_disk_is_told_by_what_is_free_where_a_library_does_not_say_so(tmp_path, monkeypatch):
+    def fail():
+        with paths.naming_full_disk(tmp_path / "checkpoint-1"):
+            raise RuntimeError("PytorchStreamWriter failed writing file data/10: file write failed")
+
+    with pytest.raises(RuntimeError, match="file write failed"):
+        fail()
+    monkeypatch.setattr(paths.shutil, "disk_usage", lambda folder: SimpleNamespace(free=0))
+    with pytest.raises(StudyError, match=r"checkpoint-1 can't be written: the disk is full\. Free space, and run"):
+        fail()
+
+
+def test_a_full_disk_under_the_embeddings_is_named_and_keeps_what_is_stored(tmp_path, fresh_cache, monkeypatch):
+    encoder = tiny(tmp_path)
+    embeddings.encode(encoder, faults.TEXTS)
+
+    def put(*_):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(embeddings._Store, "put", put)
+    with pytest.raises(StudyError, match=r"\.sqlite can't be written: the disk is full\. Free space"):
+        embeddings.encode(encoder, ["another text"])
+    assert embeddings.not_encoded(encoder, faults.TEXTS) == []
 
 
 @pytest.mark.parametrize("spoil", ["vector = zeroblob(128)", "vector = NULL", "vector = x'00'", "crc = crc + 1"])

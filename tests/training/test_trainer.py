@@ -213,6 +213,9 @@ def test_a_checkpoint_that_a_kill_left_half_written_is_passed_over(toy, full, st
     half = tmp_path / "checkpoint-4"
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"only the beg")
+    cut = tmp_path / "checkpoint-5"
+    cut.mkdir()
+    (cut / "trainer_state.json").write_text('{"global_st')  # by a full disk
     steps.clear()
     model, _ = trainer.train("bi-encoder", toy, toy_examples(), tmp_path, checkpoint_steps=3)
     assert same_weights(model, full[0])
