@@ -45,7 +45,7 @@ def test_sigterm_stops_a_run_and_its_jobs_at_once_and_says_how_to_go_on(project)
             time.sleep(0.1)
         jobs = psutil.Process(running.pid).children(recursive=True)
         running.terminate()
-        said = running.communicate(timeout=120)[1]
+        said = running.communicate(timeout=300)[1]
     finally:
         running.kill()
         (project / "slow").unlink()
