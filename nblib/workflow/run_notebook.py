@@ -5,9 +5,9 @@ executed copy among the sources is an error. The kernel is that of this environm
 """
 
 import ast
-import math
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -89,7 +89,7 @@ def _fits(value: object, default: object) -> bool:
     if isinstance(value, list) and isinstance(default, list) and default:
         return all(_fits(item, default[0]) for item in value)
     if type(default) is float:
-        return type(value) in (int, float) and math.isfinite(value)
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max  # neither NaN nor 10**400
     return default is None or type(value) is type(default)
 
 
@@ -110,7 +110,8 @@ def read_parameters(mapping: str, pairs: Sequence[Sequence[str]]) -> dict[str, o
         parameters = yaml.load(mapping, _Reader) or {}
         own = {name: yaml.load(value, _Reader) for name, value in split}
     except Exception as error:  # PyYAML raises whatever its constructors meet, as for 2001-99-99 or !!int
-        raise ExecutionError(f"A parameter is not YAML: {error or type(error).__name__}") from error
+        cause = " ".join(str(error).split()) or type(error).__name__
+        raise ExecutionError(f"A parameter is not YAML: {cause}") from error
     if not isinstance(parameters, dict):
         raise ExecutionError(f"-y needs a mapping such as '{{seed: 1}}', not {mapping!r}.")
     return {**parameters, **own}
