@@ -77,7 +77,8 @@ def run(kind: Kind, folder: Path, seed: int, record: Path, end: float) -> None:
             with quiet():
                 outcome, said = step(random.Random(f"{seed} {kind.fault} {kind.name} {number}"))
             took = f"{time.perf_counter() - started:.4f}", f"{used() - cpu:.4f}"
-            rows.writerow([kind.fault, kind.name, number, outcome, *took, commit, " ".join(said.split())[:300] if outcome in BAD else ""])
+            shown = " ".join(said.split())[:300] if outcome in BAD else ""
+            rows.writerow([kind.fault, kind.name, number, outcome, *took, commit, shown])
             stream.flush()
             hits, number = hits + (outcome != MISSED), number + 1
 
