@@ -1,6 +1,6 @@
 # make study   the environment, then every notebook of a scale (SCALE=quick | official | paper), then the report
 # make test    the tests
-# make torture an hour of kills, damaged files and bad input
+# make torture an hour of kills, full disks, damaged files and bad input; the next call goes on
 # Your own environment instead of .venv (conda, say): make study PYTHON=python
 
 SCALE ?= quick

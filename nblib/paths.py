@@ -19,6 +19,7 @@ CONFIG = PROJECT_ROOT / "config"
 FIGURES = PROJECT_ROOT / "figures"
 LONGEST_PART = 255  # bytes, of any file system here
 LONGEST_NAME = 100  # bytes; file names have prefixes and endings, too
+LEAST_FREE = 2**16  # bytes; with less, a disk is full
 
 
 class PathError(StudyError):
@@ -29,8 +30,10 @@ def resolve(path: str | Path) -> Path:
     """The absolute form of a path; a relative one is taken from the project's root.
 
     Raises:
-        PathError: it has a character that isn't printed, or a part that no file system takes.
+        PathError: it is empty, has a character that isn't printed, or a part that no file system takes.
     """
+    if not str(path).strip():
+        raise PathError("A name or path is empty. Give one.")
     if not str(path).isprintable() or any(len(part.encode()) > LONGEST_PART for part in Path(path).parts):
         raise PathError(f"{str(path)[:60]!r} can't be a path: it is too long, or has control characters.")
     return (PROJECT_ROOT / Path(path).expanduser()).resolve()
@@ -128,19 +131,33 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
         if not _is_running(int(left.name.split(".")[-2])):
             _remove(left)
     try:
-        yield draft
-        if draft.is_dir() and target.is_dir():
-            shutil.rmtree(target)
-        os.replace(draft, target)
+        with naming_full_disk(target):
+            yield draft
+            if draft.is_dir() and target.is_dir():
+                shutil.rmtree(target)
+            os.replace(draft, target)
+    finally:
+        _remove(draft)
+
+
+@contextmanager
+def naming_full_disk(target: Path) -> Iterator[None]:
+    """Turn whatever a library raises in the block because the disk is full into one sentence.
+
+    Raises:
+        PathError: the disk is full; names what was to be written.
+    """
+    try:
+        yield
+    except StudyError:
+        raise
     except Exception as error:
-        # Some libraries raise errors of their own
-        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or os.strerror(errno.ENOSPC) in str(error):
+        told = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or os.strerror(errno.ENOSPC) in str(error)
+        if told or shutil.disk_usage(target.parent).free < LEAST_FREE:  # torch only says that a write failed
             raise PathError(
                 f"{target} can't be written: the disk is full. Free space, and run the same again."
             ) from error
         raise
-    finally:
-        _remove(draft)
 
 
 def _remove(draft: Path) -> None:

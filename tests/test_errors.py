@@ -1,7 +1,5 @@
 """Errors that a user can mend: one sentence, whatever went wrong underneath."""
 
-import json
-
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -47,15 +45,16 @@ def test_a_word_that_must_be_one_of_several_names_them():
 GENERATION = generations.Generation(
     "k", 0, "a1", "It rains.", "negation", {}, "toy", {}, "1. x", "stop", "toy", 1, None
 )
+LINE = generations._line(GENERATION).decode()
 FILES = {
     "labels.csv": ("id,solution,label,minute\na1,0123456789ab,undecided,2026-01-01T00:00Z\n", labels.read, LabelError),
     "results.csv": (
         f"{','.join(measurements.COLUMNS)}\ns,b,m,d,3,1.5,,,toy,,\n",
         lambda file: measurements.validate(measurements.read(file), str(file)), ResultsError,
     ),
-    "generations.jsonl": (json.dumps(vars(GENERATION)) + "\n", lambda file: list(generations.read(file)), StudyError),
+    "generations.jsonl": (LINE, lambda file: list(generations.read(file)), StudyError),
     "recording.jsonl": (
-        json.dumps(vars(GENERATION)) + "\n",
+        LINE,
         lambda file: outcomes.results(*outcomes.load_recording(file), file), StudyError,
     ),
 }  # fmt: skip

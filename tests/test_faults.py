@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -31,10 +32,6 @@ def made(tmp_path_factory):
     return found
 
 
-# The first pass of an annotator hasn't begun, a system has not been scored, a training not been started: no damage
-MAY_BE_ABSENT = {"labels", "system.json", "reserved training"}
-
-
 @pytest.mark.parametrize("damage", faults.DAMAGES)
 @pytest.mark.parametrize("name", faults.KINDS)
 def test_a_damaged_artefact_is_named_with_the_way_out(made, name, damage):
@@ -48,10 +45,10 @@ def test_a_damaged_artefact_is_named_with_the_way_out(made, name, damage):
             found, said = faults.outcome(lambda: faults.KINDS[name].read(run), expected, artefact)
         finally:
             file.write_bytes(content)
-        if damage == "absent" and name in MAY_BE_ABSENT:
+        if (name, damage) in faults.NOTHING_YET:
             continue
         assert found in ("named", "harmless"), f"{file}: {found} {said}"
-        if name not in MAY_BE_ABSENT and file == artefact:
+        if name not in {kind for kind, _ in faults.NOTHING_YET} and file == artefact:
             assert found == "named", "the artefact itself is no longer what was written"
 
 
@@ -71,7 +68,8 @@ def test_an_artefact_without_a_checksum_is_refused_until_someone_vouches_for_it(
 
 
 def test_what_this_study_writes_and_ships_has_a_checksum():
-    for shipped in (archive.archive("official"), paths.DATA / "adapters" / "hedge-mpnet"):
+    recordings = sorted((paths.DATA / "synthesis" / "generations").glob("*.jsonl"))
+    for shipped in (archive.archive("official"), paths.DATA / "adapters" / "hedge-mpnet", *recordings):
         assert artefacts.check(shipped) == shipped
 
 
@@ -101,6 +99,31 @@ def test_a_full_disk_is_named_and_leaves_the_old_file(tmp_path):
         raise OSError(28, "No space left on device")
     assert artefacts.read_table(tmp_path / "a.csv").a.tolist() == [1]
     assert {file.name for file in tmp_path.iterdir()} == {"a.csv", "a.csv.json"}
+
+
+def test_a_full_disk_is_told_by_what_is_free_where_a_library_does_not_say_so(tmp_path, monkeypatch):
+    def fail():
+        with paths.naming_full_disk(tmp_path / "checkpoint-1"):
+            raise RuntimeError("PytorchStreamWriter failed writing file data/10: file write failed")
+
+    with pytest.raises(RuntimeError, match="file write failed"):
+        fail()
+    monkeypatch.setattr(paths.shutil, "disk_usage", lambda folder: SimpleNamespace(free=0))
+    with pytest.raises(StudyError, match=r"checkpoint-1 can't be written: the disk is full\. Free space, and run"):
+        fail()
+
+
+def test_a_full_disk_under_the_embeddings_is_named_and_keeps_what_is_stored(tmp_path, fresh_cache, monkeypatch):
+    encoder = tiny(tmp_path)
+    embeddings.encode(encoder, faults.TEXTS)
+
+    def put(*_):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(embeddings._Store, "put", put)
+    with pytest.raises(StudyError, match=r"\.sqlite can't be written: the disk is full\. Free space"):
+        embeddings.encode(encoder, ["another text"])
+    assert embeddings.not_encoded(encoder, faults.TEXTS) == []
 
 
 @pytest.mark.parametrize("spoil", ["vector = zeroblob(128)", "vector = NULL", "vector = x'00'", "crc = crc + 1"])

@@ -182,7 +182,10 @@ def validate(rows: list[dict], corpus: Corpus, split: str, where: str) -> pd.Dat
         raise CorpusError(
             f"{place}: it has {len(table)} rows, expected {wanted.rows}. It is cut short, or another version: fetch it again."
         )
-    found = content_hash(table, corpus)
+    try:
+        found = content_hash(table, corpus)
+    except UnicodeEncodeError as error:
+        raise CorpusError(f"{place}: a text holds half a character ({error}). Fetch the file again.") from error
     if found != wanted.sha256:
         raise CorpusError(
             f"{place}: the content hash is {found}, expected {wanted.sha256}. Texts, labels or scores differ from the "

@@ -40,6 +40,8 @@ def encode(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric", 
     for text in texts:
         if not isinstance(text, str) or not text.strip():
             raise EmbeddingError(f"{text!r} can't be encoded: it is empty, or no string.")
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise EmbeddingError(f"{text!r} can't be encoded: it holds half a character (a surrogate). Mend the text.")
     if role == "query" and encoder.query_tower is not None:
         return encode(encoder.query_tower, texts, role=role, batch_size=batch_size)
     if encoder.base is not None and len(texts):  # what the base has encoded need not be encoded again
@@ -175,6 +177,10 @@ class _Store:
             raise self._unusable(error) from error
 
     def _unusable(self, error: sqlite3.DatabaseError) -> EmbeddingError:
+        if "full" in str(error):
+            return EmbeddingError(
+                f"{self.file} can't be written: the disk is full. Free space, and run the same again: what is stored is kept."
+            )
         return EmbeddingError(
             f"The store of embeddings {self.file} can't be used ({error}). If it is damaged, remove it: the embeddings are "
             "computed again."

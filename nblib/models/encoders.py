@@ -7,7 +7,7 @@ bytes), else from the hub at the pinned revision.
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -118,6 +118,17 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     tower = load(spec.query_encoder, allow_remote_code=allow_remote_code, device=device)
     both = hashlib.sha256(f"{fingerprint(model)} {tower.fingerprint}".encode()).hexdigest()
     return Encoder(spec, model.eval(), both, query_tower=tower)
+
+
+def load_all(names: Sequence[str], *, allow_remote_code: bool = False) -> list[Encoder]:
+    """Load encoders to compare; see `load`.
+
+    Raises:
+        ModelError: there are none, or see `load`.
+    """
+    if not names:
+        raise ModelError("No encoder is named. Name one or more.")
+    return [load(name, allow_remote_code=allow_remote_code) for name in names]
 
 
 def _with_lora(folder: Path, allow_remote_code: bool, device: str | None) -> Encoder:

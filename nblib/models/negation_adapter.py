@@ -97,6 +97,8 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
         """
         negatives = negatives[:, None, :] if np.ndim(negatives) == 2 else np.asarray(negatives)
         _check_triplets(self.weighting, anchors, positives, negatives)
+        if not len(self.grid) or not np.isfinite(self.grid).all():
+            raise AdapterError(f"The grid of a must have one or more finite numbers, and is {list(self.grid)}.")
         mean = contributions(anchors, positives, negatives)
         # A dead dimension (all-MiniLM-L6-v2 has one, about 1e-33 in every text) can make the maximum a positive nothing;
         # dividing by it would put all the weight there.

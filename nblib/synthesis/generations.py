@@ -1,7 +1,8 @@
 """Files of generations: one JSON line an answer, appended as soon as it arrives, never changed.
 
-A line has the question (anchor, kind of prompt, cues, model, sampling parameters), under a key that is a hash of it, and
-the raw answer: whether an answer is usable is decided on reading, so that a better parser rescues old answers.
+A line has the question (anchor, kind of prompt, cues, model, sampling parameters), under a key that is a hash of it, the
+raw answer, and a CRC-32 of all these, which shows damage. Whether an answer is usable is decided on reading, so that a better
+parser rescues old answers.
 
 A killed process leaves at most the last line unfinished; readers skip it, and the next run drops it. One run at a time may
 write, since two would ask the same questions. To work on two machines, split the anchors and join the files with `cat`: keys
@@ -11,6 +12,7 @@ make that safe.
 import hashlib
 import json
 import logging
+import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -60,6 +62,7 @@ class Generation:
     output_tokens: int | None
 
 
+CRC = "crc"
 _NAMES = [column.name for column in fields(Generation)]
 _TEXTS = ("key", "id", "anchor", "kind", "model", "answer", "finish_reason")
 _TOKENS = ("input_tokens", "output_tokens")
@@ -74,11 +77,14 @@ def key(model: str, prompt: str, sampling: Mapping[str, object]) -> str:
     return hashlib.sha256(question.encode()).hexdigest()[:32]
 
 
-def read(file: str | Path) -> Iterator[Generation]:
+def read(file: str | Path, sealed: bool = True) -> Iterator[Generation]:
     """The generations in a file, in order; none where there is no file. An unfinished last line is skipped.
 
+    Args:
+        sealed: whether a line without a checksum is an error.
+
     Raises:
-        GenerationError: no file, or any other line that is no generation; names it.
+        GenerationError: no file, or any other line that is no generation or is damaged; names it.
     """
     file = paths.resolve(file)
     if not file.exists():
@@ -88,9 +94,10 @@ def read(file: str | Path) -> Iterator[Generation]:
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                yield _parse(line)
+                yield _parse(line, sealed)
             except (ValueError, RecursionError) as error:
                 if not line.endswith(b"\n"):
+                    logger.warning("%s ends in half a line (%d bytes), which is not read.", file, len(line))
                     return
                 raise GenerationError(
                     f"{file}, line {number}: no generation ({error}). Restore the file, or delete that line: its question is "
@@ -98,16 +105,42 @@ def read(file: str | Path) -> Iterator[Generation]:
                 ) from error
 
 
-def _parse(line: bytes) -> Generation:
+def seal(file: str | Path) -> None:
+    """Vouch for lines that an earlier version wrote, or that were made by hand: each gets its checksum.
+
+    Raises:
+        GenerationError: the file isn't there, or a line is no generation or is damaged.
+    """
+    if not (found := list(read(file, sealed=False))):
+        raise GenerationError(f"There are no generations in {file}.")
+    with paths.write_atomically(file) as draft:
+        draft.write_bytes(b"".join(map(_line, found)))
+
+
+def _line(generation: Generation) -> bytes:
+    row = asdict(generation)
+    return json.dumps({**row, CRC: _crc(row)}).encode() + b"\n"  # ASCII: an answer may hold what UTF-8 can't
+
+
+def _crc(row: Mapping[str, object]) -> int:
+    return zlib.crc32(json.dumps(row, sort_keys=True).encode())
+
+
+def _parse(line: bytes, sealed: bool = True) -> Generation:
     row = json.loads(line)
     if not isinstance(row, dict):
         raise ValueError("not an object")
+    found = row.pop(CRC, None)
     if missing := [name for name in _NAMES if name not in row]:
         raise ValueError(f"without {', '.join(missing)}")
     if wrong := [name for name, types in _TYPES.items() if not isinstance(row[name], types)]:
         raise ValueError(f"ill-typed {', '.join(wrong)}")
     if negative := [name for name in ("attempt", *_TOKENS) if (row[name] or 0) < 0]:
         raise ValueError(f"negative {', '.join(negative)}")
+    if found is None and sealed:
+        raise ValueError("without a checksum; if you know that the file is right, run nblib seal on it")
+    if found not in (None, _crc(row)):
+        raise ValueError("damaged: it doesn't have the checksum in it")
     return Generation(**{name: row[name] for name in _NAMES})
 
 
@@ -153,7 +186,7 @@ class Store:
         Raises:
             GenerationError: it can't be written (a full disk); the file is left as it was.
         """
-        line = json.dumps(asdict(generation)).encode() + b"\n"  # ASCII: an answer may hold what UTF-8 can't
+        line = _line(generation)
         end = self.lines.seek(0, 2)
         try:
             if self.lines.write(line) < len(line):
@@ -170,8 +203,8 @@ class Store:
         if last.endswith(b"\n"):
             return
         try:
-            _parse(last)
-        except ValueError:
+            _parse(last, sealed=False)
+        except (ValueError, RecursionError):
             self.lines.truncate(self.lines.seek(0, 2) - len(last))
             logger.warning("%s ended in half a line (%d bytes), left by a killed run: dropped.", self.file, len(last))
         else:

@@ -36,9 +36,11 @@ def reserve_folder(folder: Path, about: dict[str, Any]) -> None:
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """The last checkpoint to go on from; one that a kill left half-written (its state is written last) is removed."""
+    """The last checkpoint to go on from; one that a kill or a full disk left half-written is removed."""
     for checkpoint in folder.glob("checkpoint-*"):
-        if not (checkpoint / TRAINER_STATE_NAME).is_file():
+        try:
+            json.loads((checkpoint / TRAINER_STATE_NAME).read_text(encoding="utf-8"))  # is written last
+        except (OSError, ValueError):
             shutil.rmtree(checkpoint)
     return get_last_checkpoint(str(folder))
 
@@ -57,9 +59,13 @@ def run(trainer: Trainer, folder: Path, out_of_memory: FinetuningError) -> pd.Da
 
     Returns:
         The history: step, epoch, loss (a mean over the steps since the row before), learning_rate.
+
+    Raises:
+        PathError: the disk is full.
     """
     try:
-        trainer.train(resume_from_checkpoint=last_checkpoint(folder))
+        with paths.naming_full_disk(folder):
+            trainer.train(resume_from_checkpoint=last_checkpoint(folder))
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "memory" not in str(error):
             raise

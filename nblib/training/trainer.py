@@ -21,6 +21,7 @@ from transformers import TrainerCallback
 
 from nblib import paths
 from nblib.corpora import pairs
+from nblib.errors import check_positive, check_seed
 from nblib.models import encoders, rankers
 from nblib.models.folders import FinetuningError
 from nblib.models.rankers import Cross, LateInteraction
@@ -72,6 +73,9 @@ class Settings:
         for name, known in [("method", get_args(Method)), ("loss", LOSSES), ("pooling", get_args(Pooling))]:
             if getattr(self, name) not in known:
                 raise FinetuningError(f"Unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}.")
+        numbers = ("learning_rate", "epochs", "batch_size", "rank")
+        check_positive(FinetuningError, **{name: getattr(self, name) for name in numbers})
+        check_seed(FinetuningError, self.seed)
         for loss in self.losses:
             if LOSSES[loss].in_batch and self.batch_size < 2:
                 raise FinetuningError(f"The loss {loss!r} needs other anchors in the batch: a batch_size of 2 or more.")

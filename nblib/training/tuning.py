@@ -17,6 +17,7 @@ from torch import nn
 
 from nblib import artefacts, paths, provenance
 from nblib.models import encoders
+from nblib.models.folders import FinetuningError
 from nblib.training import checkpoints, finished, interpolation, trainer
 from nblib.training.dev_scores import DevEvaluator, choose_alpha
 from nblib.training.trainer import Settings
@@ -83,8 +84,11 @@ def tune(
         about: for the sidecar.
 
     Raises:
+        FinetuningError: an α that is not above 0 and up to 1.
         FinetuningError, ModelError, RankerError: see `trainer.train`.
     """
+    if outside := [a for a in (*alphas, *interpolations) if not 0 < a <= 1]:
+        raise FinetuningError(f"α goes from 0 (the base) to 1 (as trained), and can't be {outside[0]}.")
     folder, scratch = paths.resolve(folder), paths.resolve(scratch)
     start = trainer.ARCHITECTURES[architecture].load(settings, data).model
     dev = evaluator and [evaluator.data, finished.texts_sha256(evaluator.anchors.to_numpy().tolist())]

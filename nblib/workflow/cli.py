@@ -9,6 +9,7 @@ import errno
 import importlib
 import os
 import pkgutil
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -47,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; an error that the user can correct is a message without a traceback."""
     given = parser().parse_args(arguments)
     try:
+        signal.signal(
+            signal.SIGTERM, signal.default_int_handler
+        )  # as Ctrl-C: drafts are removed, and it says how to go on
         given.run(given)
     except BrokenPipeError:  # `nblib … | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

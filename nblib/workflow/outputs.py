@@ -131,21 +131,30 @@ def files(notebook: str, run_dir: str, variant: str = "", parameters: Mapping[st
     return [f"{run_dir}/{file}" for file in found]
 
 
-def missing(notebook: str, parameters: Mapping[str, object], since: float) -> list[str]:
+def dates(run_dir: str) -> dict[Path, int]:
+    """When each results file of a run was written, in nanoseconds."""
+    return {file: file.stat().st_mtime_ns for file in paths.resolve(run_dir).glob("results/*.csv")}
+
+
+def missing(notebook: str, parameters: Mapping[str, object], before: Mapping[Path, int]) -> list[str]:
     """The declared outputs that an execution has not left; none for a notebook that isn't the study's.
 
     Args:
         parameters: all of them.
-        since: the start of the execution, in seconds since the epoch: later results files name the models.
+        before: `dates` at the start of the execution: results files with other dates name the models. Which is the later
+            date doesn't count, since a clock can be set back.
     """
     if notebook not in OUTPUTS:
         return []
     run_dir, variants = str(parameters["run_dir"]), [""]
     if OUTPUTS[notebook].per_variant:
         number = notebook.partition("_")[0]
-        results = paths.resolve(run_dir).glob(f"results/{number}_*.csv")
-        # A file system's clock is coarse. `nblib score`, which may run beside the notebook, writes results of the same number.
-        recent = [file for file in results if file.stat().st_mtime >= since - 1]
+        # `nblib score`, which may run beside the notebook, writes results of the same number
+        recent = [
+            file
+            for file, date in dates(run_dir).items()
+            if file.name.startswith(f"{number}_") and before.get(file) != date
+        ]
         written = [file for file in recent if artefacts.about(file).get("notebook") == notebook]
         variants = [file.stem.partition("_")[2] for file in written]
         if not variants:

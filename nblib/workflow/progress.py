@@ -114,7 +114,9 @@ class Progress:
         elif event == LogEvent.JOB_ERROR:
             job, _ = self.running.pop(record.jobid, (job_of(record), 0.0))
             self._fail(job, record.shellcmd)
-        elif record.levelno >= logging.ERROR and not self.failed and getattr(record, "exception", "") != FAILED_JOB:
+        elif self.failed or self.interrupted or getattr(record, "exception", "") == FAILED_JOB:
+            return  # the reason has been told
+        elif record.levelno >= logging.ERROR:
             self._write(Text(record.getMessage().strip(), style="red"), whole=True)
 
     def note(self, text: str) -> None:

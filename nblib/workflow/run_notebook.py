@@ -5,10 +5,9 @@ executed copy among the sources is an error. The kernel is that of this environm
 """
 
 import ast
-import math
 import os
 import re
-import time
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -90,7 +89,7 @@ def _fits(value: object, default: object) -> bool:
     if isinstance(value, list) and isinstance(default, list) and default:
         return all(_fits(item, default[0]) for item in value)
     if type(default) is float:
-        return type(value) in (int, float) and math.isfinite(value)
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max  # neither NaN nor 10**400
     return default is None or type(value) is type(default)
 
 
@@ -111,7 +110,8 @@ def read_parameters(mapping: str, pairs: Sequence[Sequence[str]]) -> dict[str, o
         parameters = yaml.load(mapping, _Reader) or {}
         own = {name: yaml.load(value, _Reader) for name, value in split}
     except Exception as error:  # PyYAML raises whatever its constructors meet, as for 2001-99-99 or !!int
-        raise ExecutionError(f"A parameter is not YAML: {error or type(error).__name__}") from error
+        cause = " ".join(str(error).split()) or type(error).__name__
+        raise ExecutionError(f"A parameter is not YAML: {cause}") from error
     if not isinstance(parameters, dict):
         raise ExecutionError(f"-y needs a mapping such as '{{seed: 1}}', not {mapping!r}.")
     return {**parameters, **own}
@@ -136,7 +136,7 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, not one registered by the user
     for name, size in KEEP_MEMORY.items():
         os.environ.setdefault(name, str(size))
-    started = time.time()
+    before = outputs.dates(str(used["run_dir"])) if "run_dir" in used else {}
     bar = {"desc": f"{source.stem} {parameters.get('system', parameters.get('encoder', ''))}".strip()}
     kernel = {"kernel_name": "python3", "start_timeout": KERNEL_SECONDS}
     kernel["extra_arguments"] = ["--log-level=ERROR"]  # it warns of its loopback connection
@@ -153,7 +153,7 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
             raise
         # two kernels that start at once can draw the same port: the later one dies before its first cell, and nothing is lost
         papermill.execute_notebook(str(source), str(target), parameters=dict(parameters), **where, **kernel)
-    if absent := outputs.missing(source.stem, used, started):
+    if absent := outputs.missing(source.stem, used, before):
         raise ExecutionError(
             f"{source.stem} ran to its end and left no {', '.join(absent)}. Change the notebook, or its entry in "
             f"nblib/workflow/outputs.py. The executed copy: {target}"

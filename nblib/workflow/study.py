@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
+import filelock
+import psutil
 from rich.console import Console
 from snakemake import cli as snakemake
+from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 from snakemake_interface_logger_plugins.registry.plugin import Plugin
@@ -19,6 +22,7 @@ from snakemake_interface_logger_plugins.registry.plugin import Plugin
 from nblib import paths
 from nblib.errors import StudyError
 from nblib.results import report
+from nblib.workflow import dates
 from nblib.workflow.progress import Job, Progress
 from nblib.workflow.times import Times
 
@@ -49,18 +53,21 @@ def run(scale: str, cores: int, gpus: int) -> Path:
         gpus: how many GPUs to share among the jobs that need one.
 
     Raises:
-        StudyRunError: no such scale, a job failed, or the run was interrupted.
+        DateError: files are dated in the future.
+        StudyRunError: no such scale, another run of it goes on, a job failed, or the run was interrupted.
     """
     if scale not in scales():
         raise StudyRunError(f"There is no scale '{scale}'. Scales: {', '.join(scales())}.")
     log = paths.writable_folder(f"runs/{scale}") / "study.log"
     shown = log.relative_to(paths.PROJECT_ROOT)
-    with _output_to(log) as terminal:
+    with _alone(log.parent), _output_to(log) as terminal:
+        dates.check(log.parent)
+        dates.renew(log.parent)
         reports, console = GrowingReport(scale), Console(file=terminal, highlight=False)
         with Progress(console, Times(scale), cores, on_finished=reports.update) as progress:
             reports.start(progress.note)
             try:
-                with _noticing_interrupts(progress):
+                with _stoppable(progress):
                     finished = _snakemake(scale, cores, gpus, progress)
             finally:
                 reports.stop()
@@ -113,18 +120,37 @@ def _snakemake(scale: str, cores: int, gpus: int, progress: Progress) -> bool:
 
 
 @contextlib.contextmanager
-def _noticing_interrupts(progress: Progress) -> Iterator[None]:
-    """Let the progress know of Ctrl-C, which Snakemake takes for itself: it stops the jobs, and they fail."""
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the lock of a run's folder. Snakemake's own outlives a killed run; this one goes with its process."""
+    try:
+        with filelock.FileLock(folder / ".study.lock", timeout=0):
+            yield
+    except filelock.Timeout:
+        raise StudyRunError(
+            f"Another run of this study is at work in {folder}. Wait for it to end, or stop it."
+        ) from None
 
-    def interrupt(number: int, frame: object) -> None:
+
+@contextlib.contextmanager
+def _stoppable(progress: Progress) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM stop the jobs at once, whoever they reach; Snakemake alone would wait for the jobs to end."""
+
+    def stop(number: int, frame: object) -> None:
         progress.interrupted = True
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
         signal.default_int_handler(number, frame)
 
-    before = signal.signal(signal.SIGINT, interrupt)
+    of_snakemake = JobScheduler.exit_gracefully  # it makes this its handler of SIGTERM when it starts
+    JobScheduler.exit_gracefully = lambda _, number, frame: stop(number, frame)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        JobScheduler.exit_gracefully = of_snakemake
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

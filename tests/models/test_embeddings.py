@@ -88,6 +88,8 @@ def test_what_is_no_text_is_refused_before_the_model_sees_anything(counted, text
     with pytest.raises(EmbeddingError, match="it is empty, or no string") as error:
         embeddings.encode(encoder, ["a dog", text])
     assert repr(text) in str(error.value)
+    with pytest.raises(EmbeddingError, match="holds half a character"):
+        embeddings.encode(encoder, ["a dog", "a \ud800 cat"])
     assert reached == []
 
 

@@ -1,55 +1,19 @@
 """Hostile texts and pictures: whatever a data set, a model or a tampered file holds, the report shows it and runs nothing."""
 
 import json
-import re
-from html.parser import HTMLParser
-from urllib.parse import urlsplit
 
 import nbformat
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from support.hostile_html import PIECES, active
 
 from nblib import paths
 from nblib.results.report import content, executed, markup
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-PIECES = [
-    "<script>", "</script>", "<img src=x onerror=c()>", "<svg/onload=c()>", "<style>", "</style>", "<iframe srcdoc='", "<math>",
-    "<a href='javascript:c()'>", "<a href=\"java&#115;cript:c()\">", "<a href=' data:text/html,<script>'>", "</a>", "<table>",
-    "<td onclick=c()>", "<tr>", "<th>", "</table>", "<!--", "-->", "<![CDATA[", "]]>", "<template>", "</template>", "<noscript>",
-    "<p title=\"</noscript><img src=x onerror=c()>\">", "<form action=x>", "<base href=//x>", "<meta http-equiv=refresh>",
-    "<progress>", "<div>", "</div>", "<h2>", "</h2>", "&lt;script&gt;", "&#60;script&#62;", "&", "\"", "'", "`", "<", ">", "/",
-    "\n", "[x](javascript:c())", "[x]: javascript:c()", "![x](javascript:c())", "<javascript:c()>", "$$<img onerror=c()>$$", "**",
-    "|-|", "\x00", "\u2028", "\x1b[31m", "\ufeff", "<caption>", "<textarea>", "<title>", "<xmp>", "<plaintext>",
-]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12).map("".join)
-HARMLESS = {"http", "https", "mailto", ""}
-
-
-class Elements(HTMLParser):
-    def __init__(self, page):
-        super().__init__()
-        self.found = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
-
-
-def active(html):
-    """The elements and attributes of a page that could run, load or lead anywhere else."""
-    allowed = markup.ELEMENTS | {"wbr"}
-    for tag, attributes in Elements(html).found:
-        if tag not in allowed:
-            yield tag
-        for name, value in attributes.items():
-            if name.startswith("on") or name in ("style", "src", "srcdoc", "action", "formaction"):
-                yield f"{tag} {name}"
-            if name == "href" and urlsplit(re.sub(r"[\x00-\x20]", "", value or "")).scheme not in HARMLESS:
-                yield f"{tag} {value}"
 
 
 @pytest.mark.parametrize("gate", ["clean", "markdown", "inline", "code", "terminal", "breakable"])

@@ -497,7 +497,7 @@ def test_a_file_that_is_no_notebook_is_named_and_the_old_report_stays(run, capsy
     with pytest.raises(ReportError, match=r"half\.ipynb is no notebook"):
         report.build("toy")
     assert (run / "report" / "index.html").is_file()
-    assert not (run / ".report").exists()
+    assert not list(run.glob(".report.*"))
 
 
 def test_broken_results_end_with_a_message(run):

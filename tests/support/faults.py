@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import pandas as pd
 from support.encoders import fitted_adapter, tiny
 from support.language import tiny_llama
 
-from nblib import artefacts, corpora, results
+from nblib import artefacts, corpora, paths, results
 from nblib.analysis.gsm8k import labels, predictions
 from nblib.benchmarks import general_ability, mteb_catalogue, scoring
 from nblib.corpora import hedgetriple, triples
@@ -23,12 +24,13 @@ from nblib.errors import StudyError
 from nblib.models import encoders, llm_adapters
 from nblib.models.folders import model_folder
 from nblib.models.negation_adapter import NegationAdapter
+from nblib.synthesis import generations, outcomes
 from nblib.training import checkpoints
 
 TEXTS = ["the boat is red", "the boat is not red", "night and day", "a blue boat"]
 WAYS_OUT = (
     "(Make|Restore) (it|them)[^:]*: \\w", "nblib (run|score)", "make study", "git checkout", "Delete one line", "Correct it",
-    "Fetch it again", "remove it: the embeddings",
+    "Fetch it again", "remove it: the embeddings", "Restore the file",
 )  # fmt: skip
 
 
@@ -130,6 +132,27 @@ def _reservation(run: Path) -> Path:
     return run / "checkpoints" / "hedge" / checkpoints.RESERVED
 
 
+def _generations(run: Path) -> Path:
+    one = generations.Generation("", 0, "a", "It is red.", "negation", {}, "toy", {}, "1. no", "stop", "toy", 5, None)
+    with generations.Store(run / "synthesis" / "generations.jsonl") as store:
+        for k in range(20):
+            store.append(replace(one, key=f"k{k}", answer=f'1. "verbal": It is not red, {k} é.'))
+    return store.file
+
+
+def _recording(run: Path) -> Path:
+    file = run / "synthesis" / "claude.jsonl"
+    file.parent.mkdir(parents=True)
+    for path in (paths.DATA / "synthesis" / "generations").glob(f"{file.name}*"):
+        shutil.copy(path, file.parent)
+    return file
+
+
+def _read_recording(run: Path) -> object:
+    file = run / "synthesis" / "claude.jsonl"
+    return outcomes.results(*outcomes.load_recording(file), file).to_json()
+
+
 KINDS = {
     "adapter": Kind(_adapter, _read_adapter),
     "encoder": Kind(_encoder, lambda run: encoders.load(str(run / "encoders" / "hedge"), device="cpu").fingerprint),
@@ -156,7 +179,16 @@ KINDS = {
         _reservation,
         lambda run: checkpoints.reserve_folder(run / "checkpoints" / "hedge", {"seed": 1, "loss": "explicit"}),
     ),
+    "generations": Kind(_generations, lambda run: list(generations.read(run / "synthesis" / "generations.jsonl"))),
+    "recording": Kind(_recording, _read_recording),
     "labels": Kind(_labels, lambda run: labels.read(run / "labels" / "gsm8k_me_1.csv").to_json()),
+}  # fmt: skip
+
+# No damage: the first pass of an annotator has not begun, a system not been scored, a training not been started, a question
+# not been answered. It is then done.
+NOTHING_YET = {
+    ("labels", "absent"), ("system.json", "absent"), ("reserved training", "absent"), ("recording", "absent"),
+    ("generations", "absent"), ("generations", "empty"), ("generations", "cut"), ("generations", "zeros"),
 }  # fmt: skip
 
 

@@ -145,6 +145,9 @@ def test_answers_must_be_tokens_of_their_own(tmp_path):
 def test_steps_that_cannot_be_shared_are_refused(settings, table, tmp_path):
     with pytest.raises(LoraError, match=r"in 3 equal parts\. Choose an accumulation"):
         replace(settings, accumulation=3)
+    for name in ("epochs", "rank", "alpha", "accumulation"):
+        with pytest.raises(LoraError, match=f"{name} must be above 0, and is 0"):
+            replace(settings, **{name: 0})
     with pytest.raises(LoraError, match="8 pairs a step can't be shared by 3 processes"):
         llm_lora.train(settings, table, tmp_path, processes=3)
 

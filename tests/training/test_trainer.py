@@ -36,6 +36,10 @@ def same_weights(first, second):
             "Unknown loss 'triplet'; known: in-batch, explicit, in-batch, hardness-weighted, symmetric-supcon, twins",
         ),
         ({"pooling": "max"}, "Unknown pooling 'max'; known: base, mean, cls"),
+        ({"epochs": 0}, "epochs must be above 0, and is 0"),
+        ({"rank": -1}, "rank must be above 0, and is -1"),
+        ({"learning_rate": float("nan")}, "learning_rate must be above 0, and is nan"),
+        ({"seed": -1}, "seed must be from 0 to 4294967295, and is -1"),
         ({"batch_size": 1}, "'in-batch' needs other anchors in the batch"),
         ({"loss": "in-batch MaxSim", "method": "lora"}, "Only a bi-encoder can be trained as a LoRA"),
     ],
@@ -209,6 +213,9 @@ def test_a_checkpoint_that_a_kill_left_half_written_is_passed_over(toy, full, st
     half = tmp_path / "checkpoint-4"
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"only the beg")
+    cut = tmp_path / "checkpoint-5"
+    cut.mkdir()
+    (cut / "trainer_state.json").write_text('{"global_st')  # by a full disk
     steps.clear()
     model, _ = trainer.train("bi-encoder", toy, toy_examples(), tmp_path, checkpoint_steps=3)
     assert same_weights(model, full[0])

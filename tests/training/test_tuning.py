@@ -14,6 +14,7 @@ from nblib import corpora
 from nblib.benchmarks.base import DevSet
 from nblib.benchmarks.stsb import STSB
 from nblib.models import encoders
+from nblib.models.folders import FinetuningError
 from nblib.models.systems import BiEncoder
 from nblib.training import checkpoints, dev_scores, trainer, tuning
 from nblib.training.interpolation import training_data
@@ -62,6 +63,15 @@ def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, eval
     assert training_data(tmp_path / "hedge") == "both"
     about = json.loads((tmp_path / "hedge.json").read_text())
     assert (about["alpha"], about["architecture"], about["method"]) == (first.alpha, "bi-encoder", "lora")
+
+
+@pytest.mark.parametrize("wrong", [{"alphas": [-0.5]}, {"alphas": [0.0]}, {"interpolations": [1.5]}])
+def test_an_alpha_beyond_base_and_trained_weights_is_refused_before_anything_is_trained(
+    wrong, toy, trainings, tmp_path
+):
+    with pytest.raises(FinetuningError, match=r"α goes from 0 \(the base\) to 1 \(as trained\), and can't be "):
+        tune(toy, tmp_path, **wrong)
+    assert not trainings
 
 
 def test_the_kept_encoder_is_the_blend_and_loads_as_any_other(toy, evaluator, tiny_encoder, tmp_path):

@@ -2,7 +2,6 @@
 
 import ast
 import os
-import time
 
 import nbformat
 import pytest
@@ -66,22 +65,24 @@ def leave(run, files, notebook="06_negation_adapter"):
 def test_missing_is_what_an_execution_did_not_leave(tmp_path):
     given = {"run_dir": str(tmp_path)}
     wanted = outputs.files("01_diagnosis", str(tmp_path))
-    assert outputs.missing("01_diagnosis", given, time.time()) == wanted
+    assert outputs.missing("01_diagnosis", given, {}) == wanted
     leave(tmp_path, wanted[1:])
-    assert outputs.missing("01_diagnosis", given, time.time()) == wanted[:1]
-    assert outputs.missing("my_own_notebook", given, time.time()) == []
+    assert outputs.missing("01_diagnosis", given, {}) == wanted[:1]
+    assert outputs.missing("my_own_notebook", given, {}) == []
 
 
 def test_what_it_was_executed_for_is_read_from_the_results_it_wrote(tmp_path):
-    given, since = {"run_dir": str(tmp_path)}, time.time()
-    assert outputs.missing("06_negation_adapter", given, since) == [f"{tmp_path}/results/06_….csv"]
-    leave(tmp_path, outputs.files("06_negation_adapter", str(tmp_path), "new"))
+    given = {"run_dir": str(tmp_path)}
     leave(tmp_path, ["results/06_old.csv"])
-    os.utime(tmp_path / "results/06_old.csv", (since - 60, since - 60))
-    assert outputs.missing("06_negation_adapter", given, since) == []
+    before = outputs.dates(str(tmp_path))
+    assert outputs.missing("06_negation_adapter", given, before) == [f"{tmp_path}/results/06_….csv"]
+    leave(tmp_path, outputs.files("06_negation_adapter", str(tmp_path), "new"))
+    assert outputs.missing("06_negation_adapter", given, before) == []
+    os.utime(tmp_path / "results/06_new.csv", (0, 0))
+    assert outputs.missing("06_negation_adapter", given, before) == [], "the clock was set back meanwhile"
     leave(tmp_path, ["results/06_scored.csv", "results/06_scored.csv.json"], notebook=None)
-    assert outputs.missing("06_negation_adapter", given, since) == [], (
+    assert outputs.missing("06_negation_adapter", given, before) == [], (
         "a command that runs beside it has its own results"
     )
     (tmp_path / "adapters/new.safetensors").unlink()
-    assert outputs.missing("06_negation_adapter", given, since) == [f"{tmp_path}/adapters/new.safetensors"]
+    assert outputs.missing("06_negation_adapter", given, before) == [f"{tmp_path}/adapters/new.safetensors"]

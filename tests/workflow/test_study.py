@@ -1,64 +1,21 @@
 """`nblib study`: a whole run of a toy project through Snakemake, with its lines, its log, its failure and its report."""
 
-import subprocess
-import sys
+import shutil
 import time
 
+import filelock
+import psutil
 import pytest
+from support.toy_study import go, make, start
 
 from nblib import paths
 from nblib.errors import StudyError
 from nblib.workflow import cli, study
 
-SNAKEFILE = """
-import sys
-rule all:
-    input: "runs/toy/results/13.csv"
-rule diagnosis:
-    output: "runs/toy/results/01.csv"
-    log: "runs/toy/notebooks/01_diagnosis.ipynb"
-    shell: "{sys.executable} make.py {log} {output}"
-rule score:
-    output: "runs/toy/scores/{system}.csv"
-    shell: "echo scoring; test ! -e broken && touch {output}"
-rule results:
-    input: "runs/toy/results/01.csv", "runs/toy/scores/TF-IDF.csv"
-    output: "runs/toy/results/13.csv"
-    log: "runs/toy/notebooks/13_results.ipynb"
-    shell: "{sys.executable} make.py {log} {output}"
-"""
-MAKE = """
-import sys, pathlib, nbformat
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-log, out = map(pathlib.Path, sys.argv[1:])
-print("\\rbar: 50%|#", file=sys.stderr)
-log.parent.mkdir(parents=True, exist_ok=True)
-found = new_output("display_data", data={"text/markdown": f"- {log.stem} finds something"})
-nbformat.write(new_notebook(cells=[new_markdown_cell("# " + log.stem), new_code_cell("1", outputs=[found])]), log)
-out.write_text("x")
-"""
-RUN = """
-import pathlib
-from nblib import paths
-paths.PROJECT_ROOT = pathlib.Path.cwd()
-paths.CONFIG = pathlib.Path("config").resolve()
-from nblib.workflow import cli
-cli.main(["study", "toy", "--cores", "1"])
-"""
-
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    root = tmp_path_factory.mktemp("project")
-    (root / "config").mkdir()
-    (root / "config" / "toy.yaml").write_text("scale: toy\n")
-    (root / "Snakefile").write_text(SNAKEFILE)
-    (root / "make.py").write_text(MAKE)
-    return root
-
-
-def go(project):
-    return subprocess.run([sys.executable, "-c", RUN], cwd=project, capture_output=True, text=True, timeout=300)
+    return make(tmp_path_factory.mktemp("project") / "toy")
 
 
 def test_a_run_shows_a_line_a_job_and_keeps_what_jobs_write_in_its_log(project):
@@ -76,6 +33,39 @@ def test_a_run_shows_a_line_a_job_and_keeps_what_jobs_write_in_its_log(project):
     assert "bar: 50%" in (project / "runs" / "toy" / "study.log").read_text()
     assert lines[-1] == f"Open {project}/runs/toy/report/index.html"
     assert "There is nothing to do" in go(project).stdout
+
+
+def test_sigterm_stops_a_run_and_its_jobs_at_once_and_says_how_to_go_on(project):
+    """As Ctrl-C does: one handler serves both."""
+    (project / "slow").touch()
+    shutil.rmtree(project / "runs", ignore_errors=True)
+    log, running = project / "runs" / "toy" / "study.log", start(project)
+    try:
+        while not (log.is_file() and "scoring" in log.read_text()) and running.poll() is None:
+            time.sleep(0.1)
+        jobs = psutil.Process(running.pid).children(recursive=True)
+        running.terminate()
+        said = running.communicate(timeout=300)[1]
+    finally:
+        running.kill()
+        (project / "slow").unlink()
+    assert (running.returncode, said) == (
+        2, "error: The run was interrupted. Run the same command to go on (log: runs/toy/study.log).\n"
+    )  # fmt: skip
+    assert jobs and not [job for job in jobs if job.is_running()]
+
+
+def test_a_second_run_at_once_is_refused_and_leaves_the_log_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paths, "PROJECT_ROOT", make(tmp_path / "toy"))
+    monkeypatch.setattr(paths, "CONFIG", tmp_path / "toy" / "config")
+    run = tmp_path / "toy" / "runs" / "toy"
+    run.mkdir(parents=True)
+    (run / "study.log").write_text("of the first")
+    with filelock.FileLock(run / ".study.lock"), pytest.raises(SystemExit, match="2"):
+        cli.main(["study", "toy"])
+    said = f"error: Another run of this study is at work in {run}. Wait for it to end, or stop it.\n"
+    assert capsys.readouterr().err == said
+    assert (run / "study.log").read_text() == "of the first"
 
 
 def test_an_unknown_scale_is_refused_with_the_known_ones(capsys):

@@ -48,9 +48,10 @@ def build(scale: str, *, provisional: bool = False) -> Path:
         ReportError: no notebook of that scale has been executed, or one can't be read.
         ResultsError: a results file breaks the schema.
         FileNotFoundError: there are no results.
+        PathError: the disk is full.
     """
     run = paths.resolve(f"runs/{scale}")
-    draft, target = run / ".report", run / "report"
+    target = run / "report"
     with FileLock(paths.cache() / f"report_{scale}.lock"):  # of a running study and of its last job
         notebooks = executed.find(run)
         measured = results.load(run)
@@ -58,8 +59,7 @@ def build(scale: str, *, provisional: bool = False) -> Path:
         file = run / "figures" / "13_results" / "tab_claims.csv"
         with readable(file, "Run notebook 13 again.", ReportError):
             claims = pd.read_csv(file, keep_default_na=False) if file.is_file() else pd.DataFrame()
-        shutil.rmtree(draft, ignore_errors=True)  # what a killed process left
-        try:
+        with paths.write_atomically(target) as draft:
             shutil.copytree(ASSETS, paths.writable_folder(draft), dirs_exist_ok=True)
             shown = _write_notebooks(notebooks, scale, draft)
             for name, table in {"scoreboard": board.round(DECIMALS), "measurements": measured}.items():
@@ -81,10 +81,6 @@ def build(scale: str, *, provisional: bool = False) -> Path:
             front.write_search(draft / "search.js", notebooks, shown, about["coverage"])
             if provisional:
                 os.utime(draft / "index.html", (0, 0))
-            shutil.rmtree(target, ignore_errors=True)
-            draft.rename(target)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
     return target / "index.html"
 
 

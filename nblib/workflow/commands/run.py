@@ -10,6 +10,7 @@ Relative paths in parameters start at the project's folder.
 """
 
 import argparse
+import logging
 import re
 import sys
 
@@ -39,6 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     from nblib.workflow import run_notebook
 
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # tells of sockets that an interrupt has closed
     parameters = run_notebook.read_parameters(arguments.mapping, arguments.pairs)
     try:
         run_notebook.execute(arguments.notebook, arguments.output, parameters)
