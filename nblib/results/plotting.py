@@ -1,5 +1,6 @@
 """One figure style, and one way to save a figure: SVG and the data behind it as CSV, both byte-reproducible."""
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -28,6 +29,7 @@ COVERAGE = [
     {"color": OURS}, {"color": SAMPLE}, {"color": PARTIAL},
     {"color": "white", "edgecolor": MUTED, "hatch": "////", "linewidth": 0}, {"color": ABSENT},
 ]  # fmt: skip
+CHARACTER = 0.66  # the mean width of a bold character, as a part of the font's size
 PALETTE = [PARAPHRASE, NEGATION, OURS, TRAINED, PARTIAL, SAMPLE, PUBLISHED, MUTED]
 
 
@@ -44,6 +46,16 @@ def use_style() -> None:
             "font.family": "DejaVu Sans", "grid.linewidth": 0.6,
         },
     )  # fmt: skip
+
+
+def state(ax: Axes, finding: str) -> None:
+    """Put a finding above the axes as their title, in as many lines as their width takes.
+
+    Call it after whatever narrows the axes: tick labels, a legend beside them.
+    """
+    ax.figure.draw_without_rendering()  # the layout as it will be
+    size = mpl.rcParams["axes.titlesize"] * ax.figure.dpi / 72
+    ax.set_title(textwrap.fill(finding, max(20, int(ax.bbox.width / (CHARACTER * size))), break_on_hyphens=False))
 
 
 def label_points(ax: Axes, x: Iterable[float], y: Iterable[float], labels: Iterable[str]) -> None:
