@@ -26,6 +26,7 @@ from nblib.models.negation_adapter import (
     correlations,
     softmax_weights,
 )
+from nblib.results import plotting
 
 TEST_SHARE = 2152 / 3152  # §5.3: 1000 items to learn from, 2152 to test on
 TWO_SIDED = 1.96  # standard deviations either side hold 95 % of samples
@@ -299,6 +300,37 @@ def not_told_apart(ranks: pd.DataFrame, alpha: float) -> str:
     ]
     order = ", ".join(f"{row.system} ({row.rank:.1f})" for row in ordered[["system", "rank"]].itertuples(index=False))
     return f"mean ranks {order}; not told apart at α = {alpha:g}: {'; '.join(pairs) or 'none'}"
+
+
+def draw_trade_off(curves: pd.DataFrame, chosen: pd.DataFrame, ax: Axes) -> None:
+    """Draw accuracy against correlation for every `a` of a weighting; squares and circles mark the chosen ones.
+
+    Args:
+        curves: of `trade_off`, one weighting.
+        chosen: of `on_stsb`, the unweighted embedding and that weighting.
+    """
+    for part, curve in curves.groupby("part"):
+        colour = {"train": plotting.MUTED, "test": plotting.OURS}[part]
+        ax.plot(curve.pearson, curve.accuracy, ".-", label=part, color=colour)
+    before, *rules = chosen.itertuples()
+    for row, (marker, size) in zip(rules, [("s", 12), ("o", 8)], strict=True):
+        label = f"{row.rule}, a = {row.a:g}"
+        ax.plot(row.pearson, row.accuracy, marker, ms=size, mfc="none", mec=plotting.PUBLISHED, label=label)
+    ax.set_xlabel("Pearson × 100 with human scores")
+    ax.legend(title="a from 0 (lowest) to 5", loc="upper center", bbox_to_anchor=(0.5, -0.2))
+    moved = f"accuracy {before.accuracy:.0f} → {rules[0].accuracy:.0f}, r {before.pearson:.0f} → {rules[0].pearson:.0f}"
+    plotting.state(ax, f"{rules[0].weighting}: {moved}")
+
+
+def highest_mean(runs: pd.DataFrame) -> str:
+    """The weighting and K with the highest mean accuracy against the unweighted encoder, in words.
+
+    Args:
+        runs: of `within_semantoneg`, one way to split.
+    """
+    means = runs.groupby(["weighting", "k"]).accuracy.mean()
+    weighting, k = means.idxmax()
+    return f"{means['none', 0]:.0f} % unweighted, at most {means.max():.0f} % ({weighting}, K = {k})"
 
 
 def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:

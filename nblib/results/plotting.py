@@ -54,7 +54,7 @@ def state(ax: Axes, finding: str) -> None:
     Call it after whatever narrows the axes: tick labels, a legend beside them.
     """
     ax.figure.draw_without_rendering()  # the layout as it will be
-    size = mpl.rcParams["axes.titlesize"] * ax.figure.dpi / 72
+    size = ax.title.get_fontsize() * ax.figure.dpi / 72
     ax.set_title(textwrap.fill(finding, max(20, int(ax.bbox.width / (CHARACTER * size))), break_on_hyphens=False))
 
 
@@ -114,6 +114,21 @@ def interval_plot(
         label=name,
     )
     ax.set(yticks=range(len(order)), yticklabels=order, ylim=(len(order) - 0.5, -0.5), ylabel="")
+
+
+def trade_off(
+    ax: Axes, table: pd.DataFrame, x: str, y: str, *, kind: str, arrows: Iterable[tuple] = (), **look: object
+) -> None:
+    """Draw one score against another: a dot for each row, coloured by its `kind`, with a legend beside the axes.
+
+    Args:
+        arrows: pairs of points, from a base to what was made of it.
+        look: of the dots, as seaborn names it.
+    """
+    sns.scatterplot(table, x=x, y=y, hue=kind, s=60, ax=ax, **look)
+    for start, end in arrows:
+        ax.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": MUTED})
+    sns.move_legend(ax, "upper left", bbox_to_anchor=(1, 1))
 
 
 def before_after(ax: Axes, scores: pd.DataFrame, base: str, tuned: str, chances: Mapping[str, float]) -> None:

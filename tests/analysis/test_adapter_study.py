@@ -191,3 +191,22 @@ def test_the_unweighted_accuracy_is_vahtolas_to_the_printed_digit():
 def test_no_paraphrase_at_all_is_an_error(tiny_encoder):
     with pytest.raises(ValueError, match="group 5"):
         adapter_study.embed_pairs(pairs_frame([1.0, 2.0]), tiny_encoder)
+
+
+def test_a_trade_off_marks_what_was_chosen_and_says_what_it_changes():
+    curves = pd.DataFrame(
+        {"part": ["test", "test"], "a": [0.0, 5.0], "accuracy": [30.0, 70.0], "pearson": [85.0, 60.0]}
+    )
+    chosen = pd.DataFrame({"weighting": ["none", "w", "w"], "rule": ["", "accuracy", "constrained"], "a": [0.0, 5.0, 1.0],
+                           "accuracy": [30.0, 70.0, 40.0], "pearson": [85.0, 60.0, 84.0]})  # fmt: skip
+    _, ax = plt.subplots(figsize=(6, 4))
+    adapter_study.draw_trade_off(curves, chosen, ax)
+    assert [line.get_xydata().tolist() for line in ax.lines[1:]] == [[[60, 70]], [[84, 40]]]
+    assert ax.get_title(loc="left").replace("\n", " ") == "w: accuracy 30 → 70, r 85 → 60"
+    plt.close("all")
+
+
+def test_the_highest_mean_is_of_the_weighting_and_size_that_has_it():
+    rows = [("none", 0, 30.0), ("w", 10, 40.0), ("w", 10, 50.0), ("w", 20, 44.0), ("v", 20, np.nan)]
+    table = pd.DataFrame(rows, columns=["weighting", "k", "accuracy"])
+    assert adapter_study.highest_mean(table) == "30 % unweighted, at most 45 % (w, K = 10)"

@@ -593,3 +593,11 @@ def test_all_code_unfolds_at_once(index, tab):
     assert tab.evaluate(folded) == 1
     tab.evaluate("document.querySelector('.tools button').click()")
     assert tab.evaluate(folded) == 0
+
+
+@pytest.mark.parametrize("file", sorted((paths.FIGURES / "official/report").glob("*.html")), ids=lambda file: file.stem)
+def test_a_page_of_record_is_small_and_loads_nothing_from_elsewhere(file):
+    assert file.stat().st_size < (300_000 if file.stem == "index" else 1_500_000)
+    loaded = [attributes for tag, attributes in Elements(file.read_text()).found if tag in ("script", "link", "img")]
+    addresses = [attributes.get("src") or attributes.get("href") for attributes in loaded]
+    assert not [address for address in addresses if re.match(r"(?!data:)\w+:|//", address)]
