@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -292,14 +293,22 @@ def smallest_p(scores: pd.DataFrame) -> float:
 def not_told_apart(ranks: pd.DataFrame, alpha: float) -> str:
     """The outcome of `draw_ranks` in words: the order of the methods, and which of them are not told apart at this level."""
     ordered = ranks.sort_values("rank")
-    pairs = [
-        f"{first} and {second}"
-        for place, first in enumerate(ordered.system)
-        for second in ordered.system[place + 1 :]
-        if ranks.set_index("system").loc[first, f"p against {second}"] >= alpha
-    ]
     order = ", ".join(f"{row.system} ({row.rank:.1f})" for row in ordered[["system", "rank"]].itertuples(index=False))
+    pairs = [f"{first} and {second}" for first, second in _alike(ranks, alpha)]
     return f"mean ranks {order}; not told apart at α = {alpha:g}: {'; '.join(pairs) or 'none'}"
+
+
+def best_and_worst(ranks: pd.DataFrame, alpha: float) -> str:
+    """The outcome of `draw_ranks` in few words: the first and the last method, and how many pairs are not told apart."""
+    first, *_, last = ranks.sort_values("rank")[["system", "rank"]].itertuples(index=False)
+    pairs = f"{len(_alike(ranks, alpha))} of {len(ranks) * (len(ranks) - 1) // 2} pairs"
+    ends = f"{first.system} ranks first ({first.rank:.1f}), {last.system} last ({last.rank:.1f})"
+    return f"{ends}; not told apart at α = {alpha:g}: {pairs}"
+
+
+def _alike(ranks: pd.DataFrame, alpha: float) -> list[tuple[str, str]]:
+    p_values, ordered = ranks.set_index("system"), ranks.sort_values("rank").system
+    return [(one, other) for one, other in combinations(ordered, 2) if p_values.loc[one, f"p against {other}"] >= alpha]
 
 
 def draw_trade_off(curves: pd.DataFrame, chosen: pd.DataFrame, ax: Axes) -> None:

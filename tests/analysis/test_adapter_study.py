@@ -157,6 +157,9 @@ def test_which_methods_are_not_told_apart_is_said_by_name():
     assert adapter_study.not_told_apart(ranks, 0.01) == (
         "mean ranks a (1.2), b (2.0), c (2.8); not told apart at α = 0.01: a and b; b and c"
     )
+    assert adapter_study.best_and_worst(ranks, 0.01) == (
+        "a ranks first (1.2), c last (2.8); not told apart at α = 0.01: 2 of 3 pairs"
+    )
     apart = ranks.assign(**{f"p against {name}": 0.001 for name in "abc"})
     assert adapter_study.not_told_apart(apart, 0.005).endswith("not told apart at α = 0.005: none")
 
@@ -202,7 +205,7 @@ def test_a_trade_off_marks_what_was_chosen_and_says_what_it_changes():
     _, ax = plt.subplots(figsize=(6, 4))
     adapter_study.draw_trade_off(curves, chosen, ax)
     assert [line.get_xydata().tolist() for line in ax.lines[1:]] == [[[60, 70]], [[84, 40]]]
-    assert ax.get_title(loc="left").replace("\n", " ") == "w: accuracy 30 → 70, r 85 → 60"
+    assert ax.get_title(loc=plt.rcParams["axes.titlelocation"]).replace("\n", " ") == "w: accuracy 30 → 70, r 85 → 60"
     plt.close("all")
 
 

@@ -124,7 +124,8 @@ def test_the_families_and_choices_are_drawn_with_what_they_show_above_them():
     _, (left, right) = plt.subplots(1, 2, figsize=(12, 4))
     vahtola.draw_families(families, left)
     vahtola.draw_choices(shares, right)
-    assert left.get_title(loc="left").replace("\n", " ").endswith("go from 15 % (NLI) to 40 % (STSB)")
+    where = plt.rcParams["axes.titlelocation"]
+    assert left.get_title(loc=where).replace("\n", " ").endswith("go from 15 % (NLI) to 40 % (STSB)")
     assert left.lines[-1].get_xydata().tolist() == [[38, 1]]
-    assert right.get_title(loc="left").replace("\n", " ").endswith("the paraphrase in 5.0 to 30.0 %")
+    assert right.get_title(loc=where).replace("\n", " ").endswith("the paraphrase in 5.0 to 30.0 %")
     plt.close("all")

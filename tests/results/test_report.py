@@ -163,6 +163,13 @@ def test_the_gate_keeps_what_can_be_read_and_nothing_that_runs_or_styles():
     assert '<td class="n">-1,234.5</td>' in cleaned
 
 
+def test_a_table_without_a_caption_is_named_by_its_columns_and_an_empty_head_heads_nothing():
+    cleaned = markup.clean(
+        "<table><thead><tr><th></th><th>n</th></tr></thead><tbody><tr><td>a</td><td>1</td></tr></tbody></table>"
+    )
+    assert 'aria-label="Table: n"' in cleaned and cleaned.count("<th") - cleaned.count("<thead") == 1
+
+
 def test_an_equation_becomes_mathml_and_nothing_else_in_it_passes():
     shown = markup.markdown("$$\\frac{e^{s(a, p)}}{\\tau}$$\n\nAt $5, not $6.")
     assert '<math display="block"><mrow><mfrac>' in shown and "<mi>τ</mi>" in shown
