@@ -72,9 +72,9 @@ def notebook(name):
 
 
 def command(name):
-    """A subcommand of `nblib` and the modules it reaches."""
+    """A subcommand of `nblib` and the modules it reaches, without the page that it ends with."""
     path = f"nblib/workflow/commands/{name}.py"
-    return [path, *module_files(path)]
+    return [path, *module_files(path, without=["nblib.analysis.model_page"])]
 
 
 def outputs_of(name, variant="", folder=RUN, **given):
@@ -397,7 +397,7 @@ def score_options(filed):
 rule score:
     input:
         command("score"),
-        shipped(*catalogue.corpora_of(DATA)),
+        shipped("hedgetriple", *catalogue.corpora_of(DATA)),
         "data/registries/rankers.yaml",
         lambda wildcards: f"{RUN}/encoders/{wildcards.system}.json" if wildcards.system in COMMANDED else [],
     params:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from nblib.models.negation_adapter import (
     correlations,
     softmax_weights,
 )
+from nblib.results import plotting
 
 TEST_SHARE = 2152 / 3152  # §5.3: 1000 items to learn from, 2152 to test on
 TWO_SIDED = 1.96  # standard deviations either side hold 95 % of samples
@@ -291,14 +293,53 @@ def smallest_p(scores: pd.DataFrame) -> float:
 def not_told_apart(ranks: pd.DataFrame, alpha: float) -> str:
     """The outcome of `draw_ranks` in words: the order of the methods, and which of them are not told apart at this level."""
     ordered = ranks.sort_values("rank")
-    pairs = [
-        f"{first} and {second}"
-        for place, first in enumerate(ordered.system)
-        for second in ordered.system[place + 1 :]
-        if ranks.set_index("system").loc[first, f"p against {second}"] >= alpha
-    ]
     order = ", ".join(f"{row.system} ({row.rank:.1f})" for row in ordered[["system", "rank"]].itertuples(index=False))
+    pairs = [f"{first} and {second}" for first, second in _alike(ranks, alpha)]
     return f"mean ranks {order}; not told apart at α = {alpha:g}: {'; '.join(pairs) or 'none'}"
+
+
+def best_and_worst(ranks: pd.DataFrame, alpha: float) -> str:
+    """The outcome of `draw_ranks` in few words: the first and the last method, and how many pairs are not told apart."""
+    first, *_, last = ranks.sort_values("rank")[["system", "rank"]].itertuples(index=False)
+    pairs = f"{len(_alike(ranks, alpha))} of {len(ranks) * (len(ranks) - 1) // 2} pairs"
+    ends = f"{first.system} ranks first ({first.rank:.1f}), {last.system} last ({last.rank:.1f})"
+    return f"{ends}; not told apart at α = {alpha:g}: {pairs}"
+
+
+def _alike(ranks: pd.DataFrame, alpha: float) -> list[tuple[str, str]]:
+    p_values, ordered = ranks.set_index("system"), ranks.sort_values("rank").system
+    return [(one, other) for one, other in combinations(ordered, 2) if p_values.loc[one, f"p against {other}"] >= alpha]
+
+
+def draw_trade_off(curves: pd.DataFrame, chosen: pd.DataFrame, ax: Axes) -> None:
+    """Draw accuracy against correlation for every `a` of a weighting; squares and circles mark the chosen ones.
+
+    Args:
+        curves: of `trade_off`, one weighting.
+        chosen: of `on_stsb`, the unweighted embedding and that weighting.
+    """
+    for part, curve in curves.groupby("part"):
+        colour = {"train": plotting.MUTED, "test": plotting.OURS}[part]
+        ax.plot(curve.pearson, curve.accuracy, ".-", label=part, color=colour)
+    before, *rules = chosen.itertuples()
+    for row, (marker, size) in zip(rules, [("s", 12), ("o", 8)], strict=True):
+        label = f"{row.rule}, a = {row.a:g}"
+        ax.plot(row.pearson, row.accuracy, marker, ms=size, mfc="none", mec=plotting.PUBLISHED, label=label)
+    ax.set_xlabel("Pearson × 100 with human scores")
+    ax.legend(title="a from 0 (lowest) to 5", loc="upper center", bbox_to_anchor=(0.5, -0.2))
+    moved = f"accuracy {before.accuracy:.0f} → {rules[0].accuracy:.0f}, r {before.pearson:.0f} → {rules[0].pearson:.0f}"
+    plotting.state(ax, f"{rules[0].weighting}: {moved}")
+
+
+def highest_mean(runs: pd.DataFrame) -> str:
+    """The weighting and K with the highest mean accuracy against the unweighted encoder, in words.
+
+    Args:
+        runs: of `within_semantoneg`, one way to split.
+    """
+    means = runs.groupby(["weighting", "k"]).accuracy.mean()
+    weighting, k = means.idxmax()
+    return f"{means['none', 0]:.0f} % unweighted, at most {means.max():.0f} % ({weighting}, K = {k})"
 
 
 def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:

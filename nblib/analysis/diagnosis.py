@@ -114,6 +114,17 @@ def paper_examples(encoders: Sequence[Encoder]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def nearest_sentence(cosines: pd.DataFrame) -> str:
+    """Which sentence of a Figure 1 is nearest to its anchor, and for how many encoders, in words.
+
+    Args:
+        cosines: of `paper_examples`, one paper.
+    """
+    nearest = cosines.loc[cosines.groupby("encoder").cosine.idxmax()].sentence.value_counts()
+    encoders = f"{nearest.iloc[0]} of {nearest.sum()} encoders"
+    return f"Nearest to “{cosines.anchor.iloc[0]}” for {encoders}: “{nearest.index[0]}”"
+
+
 def cosines(sentence: str, others: Sequence[str], encoders: Sequence[Encoder]) -> pd.DataFrame:
     """The similarity of one sentence with others, a row per other sentence, a column per encoder."""
     columns = {}

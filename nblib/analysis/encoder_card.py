@@ -193,7 +193,7 @@ def card(system: str, profiled: pd.DataFrame, scored: pd.DataFrame, changes: pd.
     parts = [
         f"<h3 style='margin-top:0'>Does {escape(system)} understand <em>not</em>?</h3>",
         f"<p>{escape(sentence(system, profiled))}</p>",
-        _profile(profiled), f"<p>{escape(note)}</p>" if note else "",
+        profile_table(profiled), f"<p>{escape(note)}</p>" if note else "",
         "<h4>Negation benchmarks</h4>", _list(listed[~general]),
         "<h4>General ability</h4>", _list(listed[general]),
         "<h4>Interventions</h4>", _interventions(changes),
@@ -201,7 +201,8 @@ def card(system: str, profiled: pd.DataFrame, scored: pd.DataFrame, changes: pd.
     return HTML(f"<div style='{STYLE}'>{''.join(parts)}</div>")
 
 
-def _profile(profiled: pd.DataFrame) -> str:
+def profile_table(profiled: pd.DataFrame) -> str:
+    """How often each kind of hedge is closer than each type of negation, as HTML."""
     wide = profiled.pivot(index="hedge", columns="negation", values="correct").loc[list(HEDGES), list(NEGATIONS)]
     head = "".join(f"<th style='padding:.2em 1em;text-align:right'>{negation}</th>" for negation in NEGATIONS)
     rows = ""

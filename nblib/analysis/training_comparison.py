@@ -172,6 +172,29 @@ def interpolation_path(plane: pd.DataFrame, base: str) -> pd.DataFrame:
     return plane[on_path].sort_values("alpha")
 
 
+def price(plane: pd.DataFrame, base: str) -> str:
+    """What the training highest on negation gains there and what it does to STSB, in a sentence.
+
+    Args:
+        plane: encoder, negation average, STSB, and perhaps the base of each; else that is `base`.
+    """
+    best = plane.loc[plane["negation average"].idxmax()]
+    before = plane.set_index("encoder").reindex([best.get("base", base)]).iloc[0]
+    axes = [f"{name} {before[name]:.0f} → {best[name]:.0f}" for name in ("negation average", "STSB")]
+    return f"Highest on negation is {best.encoder}: {axes[0]} %, {axes[1]}"
+
+
+def extremes(averaged: pd.DataFrame) -> str:
+    """The trainings highest on negation and on STSB, in a sentence.
+
+    Args:
+        averaged: variant, benchmark, value.
+    """
+    table = averaged.pivot(index="variant", columns="benchmark", values="value")
+    found = [f"{table[name].idxmax()} on {name} ({table[name].max():.0f})" for name in ("negation average", "STSB")]
+    return f"At equal size, highest is {' and '.join(found)}"
+
+
 def result_rows(averaged: pd.DataFrame, base: str, data: str, scale: str) -> list[dict]:
     """The trainings over their seeds as measurements: benchmarks, negation average, STSB. A mean over several seeds has no
     interval: `data` has the lowest and the highest."""

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
 
 from nblib import artefacts, corpora, paths, results
 from nblib.analysis import systems
 from nblib.benchmarks import scoring
-from nblib.results import published
+from nblib.results import plotting, published
 
 # The three candidates in their order; what Figure 2 calls labels 0, 1 and 2
 OPTIONS = ("only the antonym", "only the negation", "both: the paraphrase")
@@ -24,6 +26,27 @@ def choices(predictions: pd.DataFrame) -> pd.DataFrame:
     counts = chosen.value_counts().reindex(range(len(OPTIONS)), fill_value=0)
     n = counts.to_numpy()
     return pd.DataFrame({"option": OPTIONS, "n": n, "share": 100 * n / len(predictions)})
+
+
+def draw_families(families: pd.DataFrame, ax: Axes) -> None:
+    """Draw Figure 1: the published accuracies of each family, ours on top."""
+    sns.boxplot(families, x="published", y="family", color="#dddddd", fliersize=0, ax=ax)
+    sns.stripplot(families, x="published", y="family", color=plotting.PUBLISHED, alpha=0.5, ax=ax)
+    scored = families.dropna(subset="ours")
+    ax.plot(scored.ours, scored.family, "o", color=plotting.OURS)
+    ax.set(xlabel="SemAntoNeg accuracy (%), published", ylabel="")
+    median = families.groupby("family").published.median().sort_values()
+    least, most = (f"{median.iloc[end]:.0f} % ({median.index[end]})" for end in (0, -1))
+    plotting.state(ax, f"The medians of the paper's families go from {least} to {most}")
+
+
+def draw_choices(shares: pd.DataFrame, ax: Axes) -> None:
+    """Draw Figure 2: a bar for each system (the index) with the shares of `OPTIONS` (the columns, percent)."""
+    shares.plot.barh(stacked=True, color=[plotting.PARAPHRASE, plotting.NEGATION, plotting.OURS], ax=ax, width=0.8)
+    ax.set(xlabel="closest to the input (%)", ylabel="")
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=8)
+    right = shares[OPTIONS[-1]]
+    plotting.state(ax, f"Our encoders choose the paraphrase in {right.min():.1f} to {right.max():.1f} %")
 
 
 def antonym_pairs(table: pd.DataFrame) -> pd.Series:

@@ -1,5 +1,6 @@
 """One figure style, and one way to save a figure: SVG and the data behind it as CSV, both byte-reproducible."""
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -28,6 +29,7 @@ COVERAGE = [
     {"color": OURS}, {"color": SAMPLE}, {"color": PARTIAL},
     {"color": "white", "edgecolor": MUTED, "hatch": "////", "linewidth": 0}, {"color": ABSENT},
 ]  # fmt: skip
+CHARACTER = 0.66  # the mean width of a bold character, as a part of the font's size
 PALETTE = [PARAPHRASE, NEGATION, OURS, TRAINED, PARTIAL, SAMPLE, PUBLISHED, MUTED]
 
 
@@ -44,6 +46,16 @@ def use_style() -> None:
             "font.family": "DejaVu Sans", "grid.linewidth": 0.6,
         },
     )  # fmt: skip
+
+
+def state(ax: Axes, finding: str) -> None:
+    """Put a finding above the axes as their title, in as many lines as their width takes.
+
+    Call it after whatever narrows the axes: tick labels, a legend beside them.
+    """
+    ax.figure.draw_without_rendering()  # the layout as it will be
+    size = ax.title.get_fontsize() * ax.figure.dpi / 72
+    ax.set_title(textwrap.fill(finding, max(20, int(ax.bbox.width / (CHARACTER * size))), break_on_hyphens=False))
 
 
 def label_points(ax: Axes, x: Iterable[float], y: Iterable[float], labels: Iterable[str]) -> None:
@@ -102,6 +114,21 @@ def interval_plot(
         label=name,
     )
     ax.set(yticks=range(len(order)), yticklabels=order, ylim=(len(order) - 0.5, -0.5), ylabel="")
+
+
+def trade_off(
+    ax: Axes, table: pd.DataFrame, x: str, y: str, *, kind: str, arrows: Iterable[tuple] = (), **look: object
+) -> None:
+    """Draw one score against another: a dot for each row, coloured by its `kind`, with a legend beside the axes.
+
+    Args:
+        arrows: pairs of points, from a base to what was made of it.
+        look: of the dots, as seaborn names it.
+    """
+    sns.scatterplot(table, x=x, y=y, hue=kind, s=60, ax=ax, **look)
+    for start, end in arrows:
+        ax.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": MUTED})
+    sns.move_legend(ax, "upper left", bbox_to_anchor=(1, 1))
 
 
 def before_after(ax: Axes, scores: pd.DataFrame, base: str, tuned: str, chances: Mapping[str, float]) -> None:

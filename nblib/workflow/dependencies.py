@@ -1,6 +1,7 @@
 """What a notebook (or a command of a module) depends on among nblib's modules, by the import graph: the Snakefile's inputs."""
 
 import ast
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -31,15 +32,20 @@ def imported_modules(notebook: Path) -> set[str]:
     return names & _graph().modules
 
 
-def module_files(notebook: str | Path) -> list[str]:
+def module_files(notebook: str | Path, without: Collection[str] = ()) -> list[str]:
     """The source files, relative to the project, of all nblib modules that a notebook or Python file imports, directly or not.
 
     A notebook has to run again when one of these changes.
+
+    Args:
+        without: modules that compute nothing which is kept, and those that only they import.
     """
-    direct = imported_modules(paths.resolve(notebook))
-    reached = direct.union(*(_graph().find_upstream_modules(module) for module in direct))
+    reached, found = set(), imported_modules(paths.resolve(notebook)) - {*without}
+    while found:
+        reached |= found
+        found = set().union(*map(_graph().find_modules_directly_imported_by, found)) - reached - {*without}
     # importing a.b.c runs the packages a and a.b as well
     reached |= {module.rsplit(".", depth)[0] for module in reached for depth in range(1, module.count(".") + 1)}
     files = (paths.PROJECT_ROOT / module.replace(".", "/") for module in reached)
-    found = (file / "__init__.py" if file.is_dir() else file.with_suffix(".py") for file in files)
-    return sorted(str(file.relative_to(paths.PROJECT_ROOT)) for file in found)
+    sources = (file / "__init__.py" if file.is_dir() else file.with_suffix(".py") for file in files)
+    return sorted(str(file.relative_to(paths.PROJECT_ROOT)) for file in sources)

@@ -157,6 +157,9 @@ def test_which_methods_are_not_told_apart_is_said_by_name():
     assert adapter_study.not_told_apart(ranks, 0.01) == (
         "mean ranks a (1.2), b (2.0), c (2.8); not told apart at α = 0.01: a and b; b and c"
     )
+    assert adapter_study.best_and_worst(ranks, 0.01) == (
+        "a ranks first (1.2), c last (2.8); not told apart at α = 0.01: 2 of 3 pairs"
+    )
     apart = ranks.assign(**{f"p against {name}": 0.001 for name in "abc"})
     assert adapter_study.not_told_apart(apart, 0.005).endswith("not told apart at α = 0.005: none")
 
@@ -191,3 +194,22 @@ def test_the_unweighted_accuracy_is_vahtolas_to_the_printed_digit():
 def test_no_paraphrase_at_all_is_an_error(tiny_encoder):
     with pytest.raises(ValueError, match="group 5"):
         adapter_study.embed_pairs(pairs_frame([1.0, 2.0]), tiny_encoder)
+
+
+def test_a_trade_off_marks_what_was_chosen_and_says_what_it_changes():
+    curves = pd.DataFrame(
+        {"part": ["test", "test"], "a": [0.0, 5.0], "accuracy": [30.0, 70.0], "pearson": [85.0, 60.0]}
+    )
+    chosen = pd.DataFrame({"weighting": ["none", "w", "w"], "rule": ["", "accuracy", "constrained"], "a": [0.0, 5.0, 1.0],
+                           "accuracy": [30.0, 70.0, 40.0], "pearson": [85.0, 60.0, 84.0]})  # fmt: skip
+    _, ax = plt.subplots(figsize=(6, 4))
+    adapter_study.draw_trade_off(curves, chosen, ax)
+    assert [line.get_xydata().tolist() for line in ax.lines[1:]] == [[[60, 70]], [[84, 40]]]
+    assert ax.get_title(loc=plt.rcParams["axes.titlelocation"]).replace("\n", " ") == "w: accuracy 30 → 70, r 85 → 60"
+    plt.close("all")
+
+
+def test_the_highest_mean_is_of_the_weighting_and_size_that_has_it():
+    rows = [("none", 0, 30.0), ("w", 10, 40.0), ("w", 10, 50.0), ("w", 20, 44.0), ("v", 20, np.nan)]
+    table = pd.DataFrame(rows, columns=["weighting", "k", "accuracy"])
+    assert adapter_study.highest_mean(table) == "30 % unweighted, at most 45 % (w, K = 10)"

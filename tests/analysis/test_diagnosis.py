@@ -63,3 +63,9 @@ def test_truong_figure_1_has_its_published_numbers_beside():
     assert table.published.isna().all()  # nothing is printed for this model
     cosine = table.set_index("metric").cosine
     assert cosine["cosine_negation"] > cosine["cosine_paraphrase"]
+
+
+def test_the_nearest_sentence_is_that_of_most_encoders():
+    rows = [("A", "x", 0.9), ("A", "y", 0.8), ("B", "x", 0.7), ("B", "y", 0.6), ("C", "x", 0.1), ("C", "y", 0.2)]
+    cosines = pd.DataFrame(rows, columns=["encoder", "sentence", "cosine"]).assign(anchor="a")
+    assert diagnosis.nearest_sentence(cosines) == "Nearest to “a” for 2 of 3 encoders: “x”"

@@ -120,3 +120,36 @@ def test_the_frontier_has_a_point_per_variant_and_a_path_from_the_base_to_a_trai
     }  # fmt: skip
     path = training_comparison.interpolation_path(plane, "base")
     assert path.variant.tolist() == ["base", "both-a050", "both"]
+
+
+def test_the_main_training_was_measured_on_most_items_and_so_was_its_base(tmp_path):
+    for name, base in [("small", "base"), ("large", "base"), ("orphan", "unmeasured")]:
+        artefacts.write_json(tmp_path / "encoders" / f"{name}.json", {"base": base, "seed": 0})
+    rows = [("base", "", 900), ("small", "authored negations", 100), ("large", "authored negations", 200),
+            ("orphan", "authored hedges", 999), ("nevir", "NevIR's training pairs", 999)]  # fmt: skip
+    scores = pd.DataFrame(rows, columns=["system", "trained_on", "n"])
+    assert training_comparison.main_training(tmp_path, scores) == ("base", "large")
+    assert training_comparison.main_training(tmp_path, scores[scores.system != "base"]) is None
+    assert training_comparison.main_training(tmp_path, scores[scores.trained_on == ""]) is None
+
+
+def test_the_price_of_a_training_is_held_against_its_own_base():
+    plane = pd.DataFrame(
+        {"encoder": ["base", "a", "b"], "negation average": [25.0, 50.0, 40.0], "STSB": [82.0, 71.0, 79.0]}
+    )
+    assert (
+        training_comparison.price(plane, "base") == "Highest on negation is a: negation average 25 → 50 %, STSB 82 → 71"
+    )
+    from_b = plane.assign(base=["base", "b", "base"])
+    assert "40 → 50 %, STSB 79 → 71" in training_comparison.price(from_b, "base")
+
+
+def test_the_extremes_are_named_for_negation_and_for_similarity():
+    rows = [
+        ("verbal", "negation average", 39),
+        ("mixed", "negation average", 48),
+        ("verbal", "STSB", 79),
+        ("mixed", "STSB", 74),
+    ]
+    averaged = pd.DataFrame(rows, columns=["variant", "benchmark", "value"])
+    assert training_comparison.extremes(averaged).endswith("mixed on negation average (48) and verbal on STSB (79)")

@@ -1,5 +1,6 @@
 """SemAntoNeg: the items, which candidate is chosen, where all encoders fail, and the families of models."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -113,3 +114,18 @@ def test_the_options_and_antonyms_of_the_official_items():
     pairs = vahtola.antonym_pairs(items).value_counts()
     assert {pairs["actual – possible"], pairs["bad – good"]} == {86, 340}
     assert pairs[pairs.index.str.startswith(" –")].sum() < 5  # a few items have no antonym to name
+
+
+def test_the_families_and_choices_are_drawn_with_what_they_show_above_them():
+    families = pd.DataFrame(
+        {"family": ["NLI", "NLI", "STSB"], "published": [10.0, 20.0, 40.0], "ours": [None, None, 38.0]}
+    )
+    shares = pd.DataFrame([[50.0, 45.0, 5.0], [40.0, 30.0, 30.0]], index=["A", "B"], columns=vahtola.OPTIONS)
+    _, (left, right) = plt.subplots(1, 2, figsize=(12, 4))
+    vahtola.draw_families(families, left)
+    vahtola.draw_choices(shares, right)
+    where = plt.rcParams["axes.titlelocation"]
+    assert left.get_title(loc=where).replace("\n", " ").endswith("go from 15 % (NLI) to 40 % (STSB)")
+    assert left.lines[-1].get_xydata().tolist() == [[38, 1]]
+    assert right.get_title(loc=where).replace("\n", " ").endswith("the paraphrase in 5.0 to 30.0 %")
+    plt.close("all")

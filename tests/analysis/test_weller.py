@@ -1,5 +1,6 @@
 """NevIR: how the two texts of a pair differ, which document is preferred, what each architecture scores and learns."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +11,7 @@ from nblib import artefacts, corpora
 from nblib.analysis import weller
 from nblib.analysis.weller import NevIRError
 from nblib.benchmarks import scoring
-from nblib.results import published
+from nblib.results import plotting, published
 
 PAIRS = pd.DataFrame({
     "id": ["7-2", "7-3"],
@@ -162,3 +163,18 @@ def test_the_printed_statistics_are_those_of_the_test_split():
     printed = weller.printed_statistics()
     assert printed["pairs"] == 1383
     assert set(printed) <= set(published.load("weller").query("exhibit == 'Table 1'").metric)
+
+
+def test_architectures_are_drawn_published_measured_and_trained_each_in_its_own_way():
+    lines = pd.Categorical(["Sparse", "Sparse", "plain", "tuned"], ["Sparse", "plain", "tuned"])
+    numbers = {"published": [2.0, 7.0, None, 3.0], "ours": [None, None, 5.0, 40.0], "low": [None, None, 4.0, 38.0],
+               "high": [None, None, 6.0, 42.0]}  # fmt: skip
+    table = pd.DataFrame({"line": lines, **numbers, "trained": [False, False, False, True]})
+    _, ax = plt.subplots()
+    weller.draw_architectures(table, ax)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["Sparse", "plain", "tuned"]
+    points = {line.get_color(): line.get_xydata() for line in ax.lines}
+    drawn = {colour: part[~np.isnan(part[:, 0])].tolist() for colour, part in points.items()}
+    assert drawn[plotting.PUBLISHED] == [[2, 0], [7, 0], [3, 2]]
+    assert (drawn[plotting.OURS], drawn[plotting.TRAINED]) == ([[5, 1]], [[40, 2]])
+    plt.close("all")

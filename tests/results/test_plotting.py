@@ -114,3 +114,36 @@ def test_an_interval_plot_takes_the_order_of_categories_and_needs_no_published_v
 
 def test_no_two_colours_are_the_same():
     assert len(set(plotting.PALETTE)) == len(plotting.PALETTE)
+
+
+def test_a_finding_takes_as_many_lines_as_its_axes_are_wide():
+    figure, ax = plt.subplots(figsize=(3, 2))
+    finding = "a finding that is far wider than the axes under it, and goes on for a while"
+    plotting.state(ax, finding)
+    figure.draw_without_rendering()
+    assert ax.get_title(loc="left").replace("\n", " ") == finding
+    assert ax.title.get_text() == "" and "\n" in ax.get_title(loc="left")
+    assert ax._left_title.get_window_extent().x1 <= figure.bbox.x1
+
+
+def test_before_and_after_have_a_line_for_each_benchmark_of_both_and_count_what_rises_beyond_both_intervals():
+    rows = [("base", "A", 10, 9, 11), ("base", "B", 20, 15, 25), ("tuned", "B", 24, 22, 26), ("tuned", "A", 30, 28, 32),
+            ("base", "C", 1, 0, 2), ("other", "A", 99, 98, 100)]  # fmt: skip
+    scores = pd.DataFrame(rows, columns=["system", "benchmark", "value", "ci_low", "ci_high"])
+    _, ax = plt.subplots(figsize=(8, 3))
+    plotting.before_after(ax, scores, "base", "tuned", {"A": 25.0, "B": 50.0, "C": 0.0})
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["A", "B"], "C has no score after the training"
+    guessing, before, after = (line.get_xydata().tolist() for line in ax.lines)
+    assert guessing == [[25, 0], [50, 1]]
+    assert sorted(before) == [[10, 0], [20, 1]] and sorted(after) == [[24, 1], [30, 0]]
+    assert ax.get_title(loc="left") == "tuned: 1 of 2 scores rise beyond both intervals", "B's intervals overlap"
+
+
+def test_a_trade_off_has_a_dot_for_each_row_and_an_arrow_for_each_pair():
+    table = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 5.0], "kind": ["plain", "trained"]})
+    _, ax = plt.subplots()
+    plotting.trade_off(ax, table, "x", "y", kind="kind", arrows=[((1, 3), (2, 5))])
+    assert ax.collections[0].get_offsets().tolist() == [[1, 3], [2, 5]]
+    (arrow,) = ax.texts
+    assert (arrow.xyann, arrow.xy) == ((1, 3), (2, 5))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["plain", "trained"]

@@ -163,6 +163,13 @@ def test_the_gate_keeps_what_can_be_read_and_nothing_that_runs_or_styles():
     assert '<td class="n">-1,234.5</td>' in cleaned
 
 
+def test_a_table_without_a_caption_is_named_by_its_columns_and_an_empty_head_heads_nothing():
+    cleaned = markup.clean(
+        "<table><thead><tr><th></th><th>n</th></tr></thead><tbody><tr><td>a</td><td>1</td></tr></tbody></table>"
+    )
+    assert 'aria-label="Table: n"' in cleaned and cleaned.count("<th") - cleaned.count("<thead") == 1
+
+
 def test_an_equation_becomes_mathml_and_nothing_else_in_it_passes():
     shown = markup.markdown("$$\\frac{e^{s(a, p)}}{\\tau}$$\n\nAt $5, not $6.")
     assert '<math display="block"><mrow><mfrac>' in shown and "<mi>τ</mi>" in shown
@@ -608,3 +615,11 @@ def test_all_code_unfolds_at_once(index, tab):
     assert tab.evaluate(folded) == 1
     tab.evaluate("document.querySelector('.tools button').click()")
     assert tab.evaluate(folded) == 0
+
+
+@pytest.mark.parametrize("file", sorted((paths.FIGURES / "official/report").glob("*.html")), ids=lambda file: file.stem)
+def test_a_page_of_record_is_small_and_loads_nothing_from_elsewhere(file):
+    assert file.stat().st_size < (300_000 if file.stem == "index" else 1_500_000)
+    loaded = [attributes for tag, attributes in Elements(file.read_text()).found if tag in ("script", "link", "img")]
+    addresses = [attributes.get("src") or attributes.get("href") for attributes in loaded]
+    assert not [address for address in addresses if re.match(r"(?!data:)\w+:|//", address)]

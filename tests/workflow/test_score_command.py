@@ -18,7 +18,7 @@ def command(*given):
     score.run(parser.parse_args([str(word) for word in given]))
 
 
-def test_the_command_leaves_predictions_results_and_what_it_took(tmp_path):
+def test_the_command_leaves_predictions_results_what_it_took_and_a_page(tmp_path, capsys):
     command("TF-IDF", "Random", "--scale", "toy", "--run-dir", tmp_path)
     for name in ("TF-IDF", "Random"):
         assert len(scoring.load_predictions(tmp_path, name, "nevir_mini")) == 100
@@ -28,12 +28,16 @@ def test_the_command_leaves_predictions_results_and_what_it_took(tmp_path):
         "SemAntoNeg (mini)", "NevIR (mini)", "ExcluIR (mini)", "Contrast passages (mini)", "Exclusions (mini)",
     }  # fmt: skip
     assert (table.fingerprint.str.len() == 64).all() and set(table.trained_on) == {""}
+    page = tmp_path / "pages" / "TF-IDF.html"
+    assert f"TF-IDF: {page}\n" in capsys.readouterr().out
+    assert f"nblib score TF-IDF --data mini --run-dir {tmp_path}</pre>" in page.read_text()
     about = json.loads((tmp_path / "results" / "07_TF-IDF.csv.json").read_text())
     assert (about["system"], about["pairs"] > 400, about["seconds"] > 0) == ("TF-IDF", True, True)
 
 
 def test_an_encoder_is_scored_by_the_same_command_and_only_on_what_is_asked(tmp_path, tiny_encoder_folder):
     command(tiny_encoder_folder, "--benchmarks", "stsb", "excluir", "--run-dir", tmp_path)
+    assert "<dd>float32</dd>" in (tmp_path / "pages" / "tiny-encoder.html").read_text()
     assert set(results.load(tmp_path).benchmark) == {"STSB (mini)", "ExcluIR (mini)"}
     with pytest.raises(scoring.ScoreError, match=r"TF-IDF .* can't do stsb_mini"):
         command("TF-IDF", "--benchmarks", "stsb", "--run-dir", tmp_path)

@@ -89,7 +89,8 @@ def clean(html: str) -> Markup:
                 element.append(soup.new_tag("a", attrs=link, string="#"))
     for table in soup("table"):
         _prepare(table)
-        caption = table.caption.get_text() if table.caption else "table"
+        heads = [cell.get_text(strip=True) for cell in table.select("thead th")]
+        caption = table.caption.get_text() if table.caption else f"Table: {', '.join(heads)}"
         box = {"class": "table", "role": "region", "tabindex": "0", "aria-label": caption}
         table.wrap(soup.new_tag("div", attrs=box))
     return Markup(bleach.clean(str(soup), tags=ELEMENTS, attributes=ATTRIBUTES, strip=True))
@@ -108,6 +109,9 @@ def _prepare(table: Tag) -> None:
         table.insert(1 if table.caption else 0, BeautifulSoup("<thead></thead>", "html.parser"))
         table.thead.append(rows[0][0].parent.extract())
     for cell in table("th"):
+        if not cell.get_text(strip=True):
+            cell.name = "td"  # heads nothing
+            continue
         cell["scope"] = "col" if cell.find_parent("thead") else "row"
     for column in zip(*(row for row in rows if len(row) == len(rows[-1])), strict=True):
         body = [cell for cell in column if cell.name == "td"]

@@ -1,5 +1,7 @@
 """Score systems of any architecture on the benchmarks, and write their predictions and results below RUN_DIR.
 
+Of each system it makes a page, RUN_DIR/pages/SYSTEM.html: one file that you can open offline or send.
+
 examples:
   nblib score TF-IDF maxsim:all-MiniLM-L6-v2
   nblib score path/to/encoder --data official --benchmarks nevir
@@ -7,11 +9,14 @@ examples:
 """
 
 import argparse
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pandas as pd
 
     from nblib.models.systems import System
 
@@ -48,24 +53,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Score each system on the tasks it can do; write predictions, and `results/07_<system>.csv` with its sidecar.
+    """Score each system on the tasks it can do; write predictions, `results/07_<system>.csv` with its sidecar, and a page.
 
     General ability goes to `scores/<system>/general.csv`.
     """
-    from nblib.benchmarks import catalogue, scoring
+    from nblib.analysis import model_page
+    from nblib.benchmarks import catalogue, negation_profile, scoring
+    from nblib.corpora import hedgetriple
     from nblib.models import systems
 
     names = catalogue.names(arguments.data, keys=arguments.benchmarks)
     for name in arguments.systems:
         system = systems.load(name, allow_remote_code=arguments.allow_remote_code)
         able = names if arguments.benchmarks else scoring.scorable(system, names)
-        if able:
-            _score_benchmarks(system, able, arguments)
+        summary = _score_benchmarks(system, able, arguments) if able else None
+        if arguments.benchmarks is None and isinstance(system, systems.BiEncoder):
+            predicted = negation_profile.predictions(hedgetriple.load(), system)  # seconds, as its texts are few
+            scoring.save_predictions(predicted, arguments.run_dir, system.name, negation_profile.TASK)
         if arguments.general != "none":
             _score_general(system, arguments)
+        page = model_page.write(system, summary, arguments.run_dir, _command(name, arguments))
+        sys.stdout.write(f"{system.name}: {page}\n")
 
 
-def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argparse.Namespace) -> None:
+def _command(name: str, arguments: argparse.Namespace) -> str:
+    """The command that scores one system so again."""
+    given = ["nblib", "score", name, "--data", arguments.data, "--run-dir", arguments.run_dir]
+    given += ["--general", arguments.general] * (arguments.general != "none")
+    given += ["--allow-remote-code"] * arguments.allow_remote_code
+    given += [] if arguments.benchmarks is None else ["--benchmarks", *arguments.benchmarks]
+    return shlex.join(given)
+
+
+def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argparse.Namespace) -> "pd.DataFrame":
     from nblib import paths, results
     from nblib.benchmarks import efficiency, scoring
 
@@ -78,6 +98,7 @@ def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argpa
     took = scored.groupby("task")[columns].first().sum().to_dict()
     about |= {**took, "parameters": efficiency.parameters(system.model)}
     results.save(scoring.result_rows(scored, system.name, arguments.scale, **made), file, **about)
+    return scored
 
 
 def _score_general(system: "System", arguments: argparse.Namespace) -> None:

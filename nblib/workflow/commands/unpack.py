@@ -19,14 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Unpack them and say how to go on."""
+    from nblib import paths
     from nblib.workflow import archive
 
     run_dir = arguments.run_dir or f"runs/{arguments.scale}"
     unpacked, kept = archive.unpack(arguments.scale, run_dir)
-    commands = [
-        f'  nblib run {number} {run_dir}/{number}.ipynb -y "$(cat {run_dir}/{name})"'
-        for number, name in archive.PARAMETERS.items()
-    ]
-    commands.append(f"  nblib run 13 {run_dir}/13.ipynb -p scale {arguments.scale} -p run_dir {run_dir}")
+    given = {number: f'-y "$(cat {run_dir}/{name})"' for number, name in archive.PARAMETERS.items()}
+    given["13"] = f"-p scale {arguments.scale} -p run_dir {run_dir}"
+    names = {number: next(paths.NOTEBOOKS.glob(f"{number}_*.ipynb")).name for number in given}
+    commands = [f"  nblib run {number} {run_dir}/notebooks/{names[number]} {given[number]}" for number in given]
+    commands += [f"  nblib report {arguments.scale}"] * (arguments.run_dir is None)
     summary = f"{run_dir}: {unpacked} files unpacked, {kept} were there, whole, and are kept. No model is needed for"
     sys.stdout.write("\n".join([summary, *commands]) + "\n")
