@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from torch import nn
 
 from nblib.models.embeddings import EmbeddingError
 from nblib.models.encoders import Encoder
@@ -48,6 +47,8 @@ def truncation(encoder: Encoder, seen: Mapping[str, Mapping[Role, set[str]]]) ->
 
 def parameters(model: object) -> float | None:
     """The size of a model in millions of weights; None for what has none here (a rule, or an API)."""
+    from torch import nn  # who reads scores only doesn't need it
+
     return sum(weights.numel() for weights in model.parameters()) / 1e6 if isinstance(model, nn.Module) else None
 
 
