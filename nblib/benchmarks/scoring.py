@@ -21,6 +21,7 @@ from scipy.stats import pearsonr, spearmanr
 from nblib import artefacts, corpora, paths, results, stats
 from nblib.benchmarks import catalogue, efficiency, mteb_catalogue
 from nblib.errors import StudyError
+from nblib.models.encoders import BFLOAT16
 from nblib.models.rankers import LateInteraction
 from nblib.models.systems import BiEncoder, System
 
@@ -126,7 +127,7 @@ def score(
 
 def describe(system: System, run_dir: str | Path) -> None:
     """Write what was scored to `system.json`, for `about`."""
-    found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
+    found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base", "precision")}
     found["parameters"] = efficiency.parameters(system.model)
     found["trained_on"] = trained_on(run_dir, system.name)
     artefacts.write_json(folder_of(run_dir, system.name) / "system.json", found)
@@ -189,7 +190,7 @@ def align(system: LateInteraction) -> pd.DataFrame:
 
 def about(run_dir: str | Path, system: str) -> dict[str, Any]:
     """The content of a scored system's `system.json`: name, kind, fingerprint, source, base (the encoder under its adapter),
-    parameters (in millions), trained_on; empty where none was left."""
+    precision, parameters (in millions), trained_on; empty where none was left."""
     file = folder_of(run_dir, system) / "system.json"
     return artefacts.read_json(file) if file.is_file() else {}
 
@@ -485,7 +486,7 @@ def trained_on(run_dir: str | Path, system: str) -> str:
     Args:
         system: its name; of an adapter's system, the part before the "+" was trained.
     """
-    name, _, adapter = system.partition("+")
+    name, _, adapter = system.removesuffix(BFLOAT16).partition("+")
     folders = [paths.resolve(run_dir) / kind / name for kind in ("encoders", "llms")]
     about = next(filter(None, map(artefacts.about, folders)), {})
     number, unit = about.get("anchors_used") or about.get("pairs"), "anchors" if "anchors_used" in about else "pairs"
