@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from tqdm.auto import tqdm
 
 from nblib import artefacts, corpora, paths, results, stats
@@ -162,6 +161,8 @@ def transfer(learnt: pd.DataFrame, vectors: Triplets, *, repeats: int = 10, seed
     Raises:
         StudyError: see `_check_splits`.
     """
+    from sklearn.model_selection import ShuffleSplit  # a second to import
+
     _check_splits(repeats, seed)
     n = len(vectors[0])
     samples = [test for _, test in ShuffleSplit(repeats, test_size=TEST_SHARE, random_state=seed).split(vectors[0])]
@@ -190,6 +191,8 @@ def random_splits(
     Raises:
         StudyError: see `_check_splits`.
     """
+    from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
+
     _check_splits(repeats, seed)
     options = {"n_splits": repeats, "test_size": TEST_SHARE, "random_state": seed}
     sets = np.asarray(sentence_sets)

@@ -10,15 +10,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from nblib import paths, shipped
 from nblib.analysis import training_comparison
 from nblib.benchmarks import catalogue, scoring
-from nblib.benchmarks.base import LocalTask
 from nblib.errors import StudyError
 from nblib.results import comparison, published
+
+if TYPE_CHECKING:
+    from nblib.benchmarks.base import LocalTask
 
 FILE = paths.DATA / "published" / "claims.yaml"
 SUPPORTED, PARTLY, NOT_SUPPORTED, NOT_TESTABLE = VERDICTS = (
@@ -213,7 +216,7 @@ def _scored(run_dir: Path, system: str, task: str) -> bool:
 
 
 def _changed(
-    check: Mapping, task: LocalTask, before: str, after: str, found: Mapping, systems: tuple[str, ...]
+    check: Mapping, task: "LocalTask", before: str, after: str, found: Mapping, systems: tuple[str, ...]
 ) -> Outcome:
     low, high = found["low"], found["high"]
     holds = {"higher": low > 0, "lower": high < 0, "same": low <= 0 <= high}

@@ -6,10 +6,11 @@ punctuation don't count, and texts of fewer than five words aren't looked at.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from difflib import SequenceMatcher
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 
+import numpy as np
 import pandas as pd
 
 from nblib import corpora, results
@@ -64,29 +65,52 @@ def check(texts: Iterable[str], names: Collection[str]) -> pd.DataFrame:
         one), longest (the most words in a row that an item shares), example (those words).
     """
     training = sorted({run for text in texts if len(run := words(text)) >= FEWEST})
-    index = defaultdict(set)
-    for number, text in enumerate(training):
-        for gram in ngrams(text, FEWEST):
-            index[gram].add(number)
-    return pd.DataFrame([_check_one(name, training, index) for name in names])
+    index = _Index(training)
+    return pd.DataFrame([_check_one(name, index) for name in names])
 
 
-def _check_one(name: str, training: list[tuple[str, ...]], index: dict[tuple[str, ...], set[int]]) -> dict:
+class _Index:
+    """Where runs of `FEWEST` words stand in the training texts; three arrays, so that 250,000 triples need little memory."""
+
+    def __init__(self, training: list[tuple[str, ...]]) -> None:
+        self.training = training
+        keys, numbers, starts = array("q"), array("q"), array("q")
+        for number, text in enumerate(training):
+            for start in range(len(text) - FEWEST + 1):
+                keys.append(hash(text[start : start + FEWEST]))
+                numbers.append(number)
+                starts.append(start)
+        order = np.argsort(keys, kind="stable")
+        self.keys, self.numbers, self.starts = (np.asarray(part)[order] for part in (keys, numbers, starts))
+
+    def runs(self, field: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Every longest run of at least `FEWEST` words that a field shares with a training text, and that text."""
+        wanted = [hash(field[place : place + FEWEST]) for place in range(len(field) - FEWEST + 1)]
+        first, last = (np.searchsorted(self.keys, wanted, side) for side in ("left", "right"))
+        for place in np.flatnonzero(first < last):
+            for hit in range(first[place], last[place]):
+                text, start = self.training[self.numbers[hit]], int(self.starts[hit])
+                if place and start and field[place - 1] == text[start - 1]:
+                    continue  # a part of the run that began a word earlier
+                pairs = zip(field[place:], text[start:], strict=False)
+                size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+                if size >= FEWEST:  # else two runs have one hash
+                    yield field[place : place + size], text
+
+
+def _check_one(name: str, index: _Index) -> dict:
     described, table = corpora.describe(name), corpora.load(name)
     exact, shared, longest = set(), {n: set() for n in SIZES}, ()
     for item, text in fields(name)[["item", "text"]].itertuples(index=False):
         field = words(text)
-        near = set().union(*(index.get(gram, ()) for gram in ngrams(field, FEWEST)))
-        for number in near:
-            match = SequenceMatcher(None, field, training[number], autojunk=False).find_longest_match()
-            run = field[match.a : match.a + match.size]
+        for run, found in index.runs(field):
             for n in SIZES:
                 if len(run) >= n:
                     shared[n].add(item)
-            if len(run) == min(len(field), len(training[number])):
+            if len(run) == min(len(field), len(found)):
                 exact.add(item)
             longest = max(longest, run, key=len)
-    share = {f"ngram_{n}": 100 * len(found) / len(table) for n, found in shared.items()}
+    share = {f"ngram_{n}": 100 * len(items) / len(table) for n, items in shared.items()}
     return {
         "corpus": name, "title": described.title, "official": described.official, "items": len(table), "exact": len(exact),
         **share, "longest": len(longest), "example": " ".join(longest),

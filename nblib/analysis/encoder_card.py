@@ -4,19 +4,22 @@ ability, and which intervention helps."""
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from IPython.display import HTML
 
+from nblib import artefacts
 from nblib.benchmarks import catalogue, negation_profile, scoring
-from nblib.benchmarks.base import LocalTask
 from nblib.benchmarks.negation_profile import weakest
 from nblib.corpora import hedgetriple
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
 from nblib.models.negation_adapter import AdapterError, NegationAdapter, adapt
 from nblib.models.systems import ADAPTER, BiEncoder, System
 from nblib.results import published
-from nblib.training import interpolation
+
+if TYPE_CHECKING:
+    from nblib.benchmarks.base import LocalTask
 
 STYLE = (
     "border:1px solid #bbb;border-radius:6px;padding:1em 1.4em;max-width:62em;font-family:sans-serif;line-height:1.45"
@@ -83,7 +86,7 @@ def with_published(scored: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _remark(benchmark: LocalTask, metric: str) -> str:
+def _remark(benchmark: "LocalTask", metric: str) -> str:
     """What to know before a score on official items is compared with the printed ones."""
     answers = [one for one in benchmark.printed() if one.measured == metric]
     remarks = [remark for one in answers[:1] for remark in (one.stand_in, one.protocol, one.note) if remark]
@@ -147,7 +150,7 @@ def points(difference: float) -> str:
 
 def training_caveat(encoder: str) -> str:
     """What limits the profile of an encoder of notebook 04 (a folder), which was trained on such texts; "" for any other."""
-    if interpolation.training_data(encoder) in ("", "NevIR"):
+    if artefacts.about(encoder).get("training_data", "") in ("", "NevIR"):
         return ""
     return (
         "The profile is of the kind this encoder was trained on (other anchors of the same authors), and so are the "

@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from spacy.tokens import Doc, Token
 
 from nblib import paths
 from nblib.corpora import negator, registry
@@ -40,6 +39,7 @@ from nblib.results import published
 
 if TYPE_CHECKING:
     from inflect import engine
+    from spacy.tokens import Doc, Token
 
 SHORTEST = 4  # tokens; "where the length of either of the sentences was less than four tokens" is removed
 
@@ -175,7 +175,7 @@ def _both(pairs: pd.DataFrame) -> zip:
     return zip(pairs.sentence1, pairs.sentence2, strict=True)
 
 
-def _find(doc: Doc) -> tuple[Token, Token] | None:
+def _find(doc: "Doc") -> "tuple[Token, Token] | None":
     """The negator and the adjective to swap; None without the one or the other."""
     negation = next((token for token in doc if token.lower_ == "not" and token.tag_ == "RB"), None)
     if negation is None:
@@ -228,7 +228,7 @@ def substituted(sentences: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*OPTIONS, "adjective", "antonym"])
 
 
-def _rewritten(doc: Doc, adjective: Token, antonym: str | None = None, without: Token | None = None) -> str:
+def _rewritten(doc: "Doc", adjective: "Token", antonym: str | None = None, without: "Token | None" = None) -> str:
     """The sentence with the antonym in the adjective's place (if given), without the negator (if given); the article before
     the adjective agrees."""
     words: list[str] = []

@@ -67,6 +67,7 @@ class LocalTask:
         chance: the score of guessing (percent); NaN where there is none.
         averaged: whether it counts in Truong's average of the negation benchmarks.
         dev_sets: what trainings are measured on.
+        protocol: what of it is predicted: a choice among texts, a similarity of two, or what mteb's own task does.
         llm: how a language model is asked; None: it isn't.
         predictions: after an evaluation, one row per item, per split; outlives mteb's unloading of the data. Always with
             `id` and `cluster` (items that share a text are in one cluster and are not independent).
@@ -79,6 +80,7 @@ class LocalTask:
     chance: ClassVar[float] = math.nan
     averaged: ClassVar[bool] = False
     dev_sets: ClassVar[tuple[DevSet, ...]] = ()
+    protocol: ClassVar[Literal["choice", "similarity", "mteb"]] = "mteb"
     llm: ClassVar[Literal["ranking", "similarity", "choice"] | None] = None
     predictions: dict[str, pd.DataFrame]
 

@@ -1,12 +1,11 @@
 """What scoring an encoder costs and what it cuts off: tokens, truncation, throughput."""
 
-import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from torch import nn
 
+from nblib.models import embeddings
 from nblib.models.embeddings import EmbeddingError
 from nblib.models.encoders import Encoder
 from nblib.models.registry import Role
@@ -48,6 +47,8 @@ def truncation(encoder: Encoder, seen: Mapping[str, Mapping[Role, set[str]]]) ->
 
 def parameters(model: object) -> float | None:
     """The size of a model in millions of weights; None for what has none here (a rule, or an API)."""
+    from torch import nn  # who reads scores only doesn't need it
+
     return sum(weights.numel() for weights in model.parameters()) / 1e6 if isinstance(model, nn.Module) else None
 
 
@@ -66,9 +67,7 @@ def throughput(encoder: Encoder, texts: Sequence[str], *, sample: int = 128, see
         raise EmbeddingError("No texts to measure the throughput with.")
     chosen = np.random.default_rng(seed).choice(distinct, min(sample, len(distinct)), replace=False).tolist()
     tokens = np.minimum(token_counts(encoder, chosen), encoder.model.max_seq_length or np.inf).sum()
-    started = time.perf_counter()
-    encoder.model.encode(chosen, prompt=encoder.spec.symmetric_prompt, batch_size=64, show_progress_bar=False)
-    seconds = time.perf_counter() - started
+    seconds = embeddings.seconds_to_encode(encoder, sorted(chosen, key=len))
     return {
         "texts": len(chosen), "seconds": seconds, "texts_per_second": len(chosen) / seconds,
         "tokens_per_second": None if np.isnan(tokens) else float(tokens) / seconds,

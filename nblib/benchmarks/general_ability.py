@@ -8,21 +8,22 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import mteb
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
 from nblib import artefacts, paths, results, stats
-from nblib.benchmarks import efficiency, mteb_catalogue, mteb_tasks, scoring
+from nblib.benchmarks import efficiency, mteb_catalogue, scoring
 from nblib.benchmarks.mteb_catalogue import TASKS, Choice, GeneralError
-from nblib.benchmarks.mteb_encoder import MtebEncoder
-from nblib.benchmarks.mteb_tasks import LocalRows
 from nblib.models import embeddings
 from nblib.models.encoders import Encoder
 from nblib.models.registry import Role
 from nblib.models.systems import BiEncoder, System
+
+if TYPE_CHECKING:
+    from nblib.benchmarks.mteb_tasks import LocalRows
 
 FILE = "general.csv"
 COLUMNS = ["task", "category", "metric", "value", "ci_low", "ci_high", "n", "seconds", "caveat"]
@@ -63,6 +64,8 @@ def plan(system: System, choice: Choice, run_dir: str | Path) -> Plan:
         GeneralError: no such choice, or a system without embeddings.
         CorpusError: data that are not there.
     """
+    from nblib.benchmarks import mteb_tasks  # mteb takes seconds, which those who read scores don't need
+
     encoder, rows, planned, by_role = _encoder(system), [], set(), defaultdict(list)
     for name in mteb_catalogue.names(choice):
         task, tokens, texts, new = mteb_tasks.get(name), 0.0, 0, 0
@@ -116,6 +119,9 @@ def score(system: System, choice: Choice, run_dir: str | Path, *, batch_size: in
         GeneralError: no such choice, or a system without embeddings.
         CorpusError, EmbeddingError: see `corpora.load` and `embeddings.encode`.
     """
+    from nblib.benchmarks import mteb_tasks
+    from nblib.benchmarks.mteb_encoder import MtebEncoder
+
     names, wrapped = mteb_catalogue.names(choice), MtebEncoder(_encoder(system), batch_size=batch_size)
     folder = paths.writable_folder(scoring.folder_of(run_dir, system.name))
     scoring.describe(system, run_dir)
@@ -231,8 +237,12 @@ def _encoder(system: System) -> Encoder:
     return system.encoder
 
 
-def _finished(system: BiEncoder, task: LocalRows, run_dir: str | Path) -> pd.DataFrame | None:
+def _finished(system: BiEncoder, task: "LocalRows", run_dir: str | Path) -> pd.DataFrame | None:
     """The predictions of a task that this very system has finished on these very data in this run, else None."""
+    import mteb
+
+    from nblib.benchmarks.mteb_encoder import MtebEncoder
+
     folder, name = scoring.folder_of(run_dir, system.name), task.metadata.name
     file = folder / f"{name}_test.parquet"
     found = mteb.ResultCache(folder / "mteb").load_task_result(name, MtebEncoder(system.encoder).mteb_model_meta)

@@ -30,6 +30,7 @@ class PairwiseTask(LocalTask, AbsTask):
     roles: ClassVar[tuple[PromptType | None, PromptType | None]]
     similarity: ClassVar[Literal["model", "cosine"]] = "model"
     metric = "accuracy"
+    protocol = "choice"
 
     def _evaluate_subset(
         self, model: EncoderProtocol, data_split: Dataset, *, encode_kwargs: dict, hf_split: str,

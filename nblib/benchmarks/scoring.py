@@ -12,23 +12,24 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import mteb
 import numpy as np
 import pandas as pd
 from scipy.stats import pearsonr, spearmanr
-from sklearn.metrics import average_precision_score
 
 from nblib import artefacts, corpora, paths, results, stats
 from nblib.benchmarks import catalogue, efficiency, mteb_catalogue
-from nblib.benchmarks.base import LocalTask
-from nblib.benchmarks.mteb_encoder import ROLES, MtebEncoder
-from nblib.benchmarks.pairwise import PairwiseTask
-from nblib.benchmarks.similarity import SimilarityTask
 from nblib.errors import StudyError
+from nblib.models.encoders import BFLOAT16
 from nblib.models.rankers import LateInteraction
 from nblib.models.systems import BiEncoder, System
+
+if TYPE_CHECKING:
+    from nblib.benchmarks.base import LocalTask
+    from nblib.benchmarks.mteb_encoder import MtebEncoder
+    from nblib.benchmarks.pairwise import PairwiseTask
+    from nblib.benchmarks.similarity import SimilarityTask
 
 METRICS = {
     "accuracy": "accuracy", "right_rank": "right rank", "spearman": "Spearman ρ × 100", "pearson": "Pearson r × 100",
@@ -75,7 +76,7 @@ def scorable(system: System, names: Sequence[str]) -> list[str]:
     """Those tasks that a system can do: without embeddings, the choices among texts."""
     if isinstance(system, BiEncoder):
         return list(names)
-    return [name for name in names if isinstance(catalogue.get(name), PairwiseTask)]
+    return [name for name in names if catalogue.get(name).protocol == "choice"]
 
 
 def score(
@@ -102,6 +103,8 @@ def score(
             f"{system.name} ({system.kind}) can't do {', '.join(others)}: without embeddings it can only choose among texts "
             f"(here: {', '.join(able) or 'in none'})."
         )
+    from nblib.benchmarks.mteb_encoder import MtebEncoder  # mteb takes seconds, which those who read scores don't need
+
     folder = paths.writable_folder(folder_of(run_dir, system.name))
     wrapped = MtebEncoder(system.encoder, batch_size=batch_size) if isinstance(system, BiEncoder) else None
     rows, predictions = [], {}
@@ -124,14 +127,16 @@ def score(
 
 def describe(system: System, run_dir: str | Path) -> None:
     """Write what was scored to `system.json`, for `about`."""
-    found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
+    found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base", "precision")}
     found["parameters"] = efficiency.parameters(system.model)
     found["trained_on"] = trained_on(run_dir, system.name)
     artefacts.write_json(folder_of(run_dir, system.name) / "system.json", found)
 
 
-def evaluate(encoder: MtebEncoder, task: LocalTask, folder: Path) -> None:
+def evaluate(encoder: "MtebEncoder", task: "LocalTask", folder: Path) -> None:
     """Let mteb evaluate a task anew; its result file and the per-item predictions land in a system's folder."""
+    import mteb
+
     mteb.evaluate(
         encoder, task, cache=mteb.ResultCache(folder / "mteb"), overwrite_strategy="always", prediction_folder=folder,
         co2_tracker=False, show_progress_bar=False,
@@ -139,7 +144,7 @@ def evaluate(encoder: MtebEncoder, task: LocalTask, folder: Path) -> None:
     )  # fmt: skip
 
 
-def predict(system: System, task: PairwiseTask | SimilarityTask, items: pd.DataFrame) -> pd.DataFrame:
+def predict(system: System, task: "PairwiseTask | SimilarityTask", items: pd.DataFrame) -> pd.DataFrame:
     """A system's predictions for items of a task (see the task's class), by its scores of pairs of texts.
 
     Args:
@@ -149,7 +154,9 @@ def predict(system: System, task: PairwiseTask | SimilarityTask, items: pd.DataF
         ScoreError: a score is missing or not finite.
         EmbeddingError: see `embeddings.encode`.
     """
-    if isinstance(task, PairwiseTask):
+    from nblib.benchmarks.mteb_encoder import ROLES
+
+    if task.protocol == "choice":
         long = items.explode("negatives")
         queries, documents = [*items["query"], *long["query"]], [*items.positive, *long.negatives]
         options = {"roles": tuple(ROLES[role] for role in task.roles)}
@@ -163,7 +170,7 @@ def predict(system: System, task: PairwiseTask | SimilarityTask, items: pd.DataF
         raise ScoreError(
             f"{system.name} gave {np.isfinite(found).sum()} finite scores in shape {found.shape}; expected [{len(queries)}]."
         )
-    if isinstance(task, PairwiseTask):
+    if task.protocol == "choice":
         return task.score_items(items, found[: len(items)], found[len(items) :])
     return items[["id", "cluster", "part", "score"]].assign(similarity=found)
 
@@ -183,7 +190,7 @@ def align(system: LateInteraction) -> pd.DataFrame:
 
 def about(run_dir: str | Path, system: str) -> dict[str, Any]:
     """The content of a scored system's `system.json`: name, kind, fingerprint, source, base (the encoder under its adapter),
-    parameters (in millions), trained_on; empty where none was left."""
+    precision, parameters (in millions), trained_on; empty where none was left."""
     file = folder_of(run_dir, system) / "system.json"
     return artefacts.read_json(file) if file.is_file() else {}
 
@@ -194,7 +201,10 @@ def score_hub(system: BiEncoder, benchmark: str, run_dir: str | Path, *, batch_s
     Returns:
         task, type, value (percent, the task's main score).
     """
+    import mteb
+
     from nblib.benchmarks.general import hub_tasks
+    from nblib.benchmarks.mteb_encoder import MtebEncoder
 
     cache = mteb.ResultCache(paths.writable_folder(folder_of(run_dir, system.name)) / "mteb")
     wanted = hub_tasks(benchmark)
@@ -204,7 +214,7 @@ def score_hub(system: BiEncoder, benchmark: str, run_dir: str | Path, *, batch_s
     return pd.DataFrame(rows, columns=["task", "type", "value"])
 
 
-def summarise(task: LocalTask) -> list[dict]:
+def summarise(task: "LocalTask") -> list[dict]:
     """The scores of an evaluated task: a row per view (a split, both, a part) and metric."""
     sampled = f", {task.sampled}" if task.sampled else ""
     return [
@@ -217,9 +227,9 @@ def summarise(task: LocalTask) -> list[dict]:
     ]  # fmt: skip
 
 
-def metrics_of(task: LocalTask) -> tuple[str, ...]:
+def metrics_of(task: "LocalTask") -> tuple[str, ...]:
     """The metrics of a task, its own first: of a correlation, Spearman's and Pearson's."""
-    return tuple(CORRELATIONS) if isinstance(task, SimilarityTask) else (task.metric,)
+    return tuple(CORRELATIONS) if task.protocol == "similarity" else (task.metric,)
 
 
 def views(predictions: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -275,6 +285,8 @@ def correlation(metric: str, first: Sequence[float], second: Sequence[float]) ->
 
 def average_precision(similarity: Sequence[float], label: Sequence[float]) -> float:
     """The average precision of a similarity at finding the items labelled 1; NaN where there are none."""
+    from sklearn.metrics import average_precision_score  # a second to import
+
     return float(average_precision_score(label, similarity)) if np.any(label) else math.nan
 
 
@@ -434,7 +446,7 @@ def errors(name: str, predictions: pd.DataFrame, count: int = 5) -> pd.DataFrame
     """
     task = catalogue.get(name)
     texts = task.rows("test")
-    if isinstance(task, PairwiseTask):
+    if task.protocol == "choice":
         worst = predictions.nsmallest(count, "margin")
         long = worst.melt("id", [c for c in worst if c.startswith("margin_")] or ["margin"], "question", "by_question")
         long["question"] = long.question.str.removeprefix("margin_").replace("margin", texts.question.iloc[0])
@@ -474,7 +486,7 @@ def trained_on(run_dir: str | Path, system: str) -> str:
     Args:
         system: its name; of an adapter's system, the part before the "+" was trained.
     """
-    name, _, adapter = system.partition("+")
+    name, _, adapter = system.removesuffix(BFLOAT16).partition("+")
     folders = [paths.resolve(run_dir) / kind / name for kind in ("encoders", "llms")]
     about = next(filter(None, map(artefacts.about, folders)), {})
     number, unit = about.get("anchors_used") or about.get("pairs"), "anchors" if "anchors_used" in about else "pairs"

@@ -2,32 +2,9 @@
 
 import pandas as pd
 
-from nblib import corpora
 from nblib.benchmarks.base import DevSet, metadata, mini
 from nblib.benchmarks.pairwise import PairwiseTask
-
-
-def load(name: str = "semantoneg") -> pd.DataFrame:
-    """A SemAntoNeg corpus: idx, input, positive, negatives (list of two), sentence_set.
-
-    Rows that ask about the same four sentences share a `sentence_set` (the official 3,152 rows come from 770 sets); they
-    are not independent, and a split that separates them shares sentences between its parts.
-    """
-    return items(corpora.load(name))
-
-
-def items(table: pd.DataFrame) -> pd.DataFrame:
-    """The same from any table with idx, label, input and sentences, such as `semantoneg_construction` makes."""
-    sets = [frozenset([row.input, *row.sentences]) for row in table.itertuples()]
-    return pd.DataFrame(
-        {
-            "idx": table.idx,
-            "input": table.input,
-            "positive": [row.sentences[row.label] for row in table.itertuples()],
-            "negatives": [[s for k, s in enumerate(row.sentences) if k != row.label] for row in table.itertuples()],
-            "sentence_set": pd.factorize(pd.Series(sets))[0],
-        }
-    )
+from nblib.corpora import semantoneg
 
 
 class SemAntoNeg(PairwiseTask):
@@ -51,7 +28,7 @@ class SemAntoNeg(PairwiseTask):
     )  # fmt: skip
 
     def rows(self, split: str) -> pd.DataFrame:
-        table = load(self.corpus)
+        table = semantoneg.load(self.corpus)
         return pd.DataFrame({
             "id": table.idx.astype(str), "cluster": table.sentence_set, "question": "input", "query": table.input,
             "positive": table.positive, "negatives": table.negatives,

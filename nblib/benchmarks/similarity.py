@@ -17,6 +17,7 @@ class SimilarityTask(LocalTask, AbsTaskSTS):
     """
 
     metric = "spearman"
+    protocol = "similarity"
     chance = 0.0
 
     def _evaluate_subset(

@@ -10,14 +10,17 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from nltk.tokenize.treebank import TreebankWordDetokenizer
 
 from nblib import corpora, paths
 from nblib.corpora import hedgetriple, negator, registry
 from nblib.errors import StudyError
+
+if TYPE_CHECKING:
+    from nltk.tokenize.treebank import TreebankWordDetokenizer
 
 LENGTHS = {"short": 0.5, "middle": 0.4, "long": 0.1}  # under 15 words, 15 to 30, over 30; shares as in the paper
 NEGATIVE_SHARE = 0.05  # at most; the paper says "most sentences are affirmative"
@@ -127,6 +130,8 @@ def proxies(folder: str | Path | None = None) -> pd.DataFrame:
     Raises:
         AnchorError: a file is missing or malformed.
     """
+    from nltk.tokenize.treebank import TreebankWordDetokenizer  # loads nltk: seconds
+
     detokenizer = TreebankWordDetokenizer()
     found: dict[str, tuple[str, str, str]] = {}
     for name, source in SOURCES.items():
@@ -222,7 +227,7 @@ def _folder(folder: str | Path | None) -> Path:
     return data / "anchors"
 
 
-def _prose(text: str, detokenizer: TreebankWordDetokenizer) -> str:
+def _prose(text: str, detokenizer: "TreebankWordDetokenizer") -> str:
     """The text without a tokenizer's spaces before punctuation."""
     text = " ".join(text.split())
     if re.search(r" [.,:;?!]( |$)| n't\b| '(?:s|re|ve|ll|d|m)\b", text):

@@ -20,13 +20,15 @@ with "There is weak evidence that " 19.4. We use the word that the paper names.
 """
 
 import re
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from lemminflect import getInflection
-from spacy.tokens import Doc, Token
 
 from nblib import corpora
 from nblib.corpora import negator
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
 
 SCORES = {"negation": -1.0, "no_evidence": 0.0, "hedged": 1.0}
 
@@ -75,7 +77,7 @@ def derive(statements: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["id", "claim", "negation", "no_evidence", "hedged"])
 
 
-def _is_plain_claim(doc: Doc) -> bool:
+def _is_plain_claim(doc: "Doc") -> bool:
     root = next(token for token in doc if token.dep_ == "ROOT")
     opens_with_connective = doc[0].dep_ in ("mark", "cc") or (doc[0].dep_ == "advmod" and doc[0].head == root)
     return (
@@ -87,7 +89,7 @@ def _is_plain_claim(doc: Doc) -> bool:
     )
 
 
-def hedge(doc: Doc) -> str | None:
+def hedge(doc: "Doc") -> str | None:
     """The sentence with "might" in its main verb group ("reduced" → "might have reduced"); None where that group has no
     finite verb the rule knows."""
     root = next(token for token in doc if token.dep_ == "ROOT")
@@ -100,6 +102,8 @@ def hedge(doc: Doc) -> str | None:
     elif finite.lemma_.lower() == "have":  # a past perfect is a perfect under a modal
         replacement = "might have" if auxiliaries else "might have had"
     else:
+        from lemminflect import getInflection  # loads spaCy
+
         participle = getInflection(finite.lemma_, tag="VBN")
         if not participle:
             return None
@@ -107,7 +111,7 @@ def hedge(doc: Doc) -> str | None:
     return doc.text[: finite.idx] + replacement + doc.text[finite.idx + len(finite) :]
 
 
-def _inside_sentence(doc: Doc) -> str:
+def _inside_sentence(doc: "Doc") -> str:
     """The statement as it stands after "that": its first word without the capital, unless it is a name or an acronym."""
     first: Token = doc[0]
     keeps_capital = first.pos_ == "PROPN" or not first.text[1:].islower()

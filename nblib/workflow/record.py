@@ -12,6 +12,7 @@ import pandas as pd
 
 from nblib import paths, results
 from nblib.errors import StudyError
+from nblib.models.encoders import BFLOAT16
 from nblib.results import measurements, report
 from nblib.results.report import executed
 from nblib.workflow import archive, documents
@@ -58,12 +59,14 @@ def record(scale: str) -> dict[str, list[str]]:
     the record as it is.
 
     Raises:
-        RecordError: there is no finished run, its report is too large, or not all its pages were made by one clean commit.
+        RecordError: there is no finished run, its report is too large, it has scores in bfloat16, or not all its
+            pages were made by one clean commit.
         ReportError, PredictionsError: the report can't be built, or a comparing notebook is missing.
     """
     run, target = paths.inside("runs", scale), paths.inside(paths.FIGURES, scale)
     if not (run / "figures" / "scoreboard.csv").is_file():
         raise RecordError(f"No finished run in {run}. Run: make study SCALE={scale}")
+    _check_precision(run)
     made = {name: file for name, file in files(run / "figures").items() if file.suffix in KEPT}
     if scale in WITH_REPORT:
         _check_states(run)
@@ -80,6 +83,17 @@ def record(scale: str) -> dict[str, list[str]]:
     if scale in WITH_REPORT:
         found["texts"] = documents.update(documents.Record(target))
     return found
+
+
+def _check_precision(run: Path) -> None:
+    """Refuse scores in bfloat16: float32 is the precision of record."""
+    table = run / "figures" / "measurements.csv"
+    systems = measurements.read(table).system if table.is_file() else pd.Series(dtype=str)
+    if faster := sorted({name for name in systems if name.endswith(BFLOAT16)}):
+        raise RecordError(
+            f"{run} has scores in bfloat16, which are for exploring: {', '.join(faster)}. Remove results/07_{faster[0]}.csv "
+            f"and the like, make the comparison again (make study SCALE={run.name}), and record then."
+        )
 
 
 def _check_states(run: Path) -> None:

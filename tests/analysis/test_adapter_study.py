@@ -7,7 +7,7 @@ import pytest
 
 from nblib.analysis import adapter_study
 from nblib.analysis.adapter_study import BY_ROW, BY_SET
-from nblib.benchmarks import semantoneg
+from nblib.corpora import semantoneg
 from nblib.models import encoders
 from nblib.models.negation_adapter import WEIGHTINGS
 from nblib.results import answers, measurements, published

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -69,6 +70,16 @@ def test_ngrams_are_counted_by_item(found):
     assert overlap[["ngram_5", "ngram_8", "ngram_13"]].tolist() == [50, 25, 0]
     assert overlap.exact == 1
     assert (overlap.longest, overlap.example) == (8, "one two three four five six seven eight")
+
+
+def test_every_longest_run_is_found():
+    rng = np.random.default_rng(0)
+    field, *training = (tuple(rng.choice(list("ab"), 30)) for _ in range(20))
+    expected = {size: {run for text in training for run in contamination.ngrams(text, size)} for size in range(5, 31)}
+    expected = {size: runs & contamination.ngrams(field, size) for size, runs in expected.items()}
+    found = {run for run, _ in contamination._Index(training).runs(field)}
+    for size, runs in expected.items():
+        assert {part for run in found for part in contamination.ngrams(run, size)} == runs
 
 
 def test_the_ngrams_of_a_text_are_its_runs_of_words():

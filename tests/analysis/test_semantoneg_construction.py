@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from nblib import corpora
 from nblib.analysis import semantoneg_construction
 from nblib.analysis.semantoneg_construction import OPTIONS, ConstructionError
-from nblib.benchmarks import semantoneg
-from nblib.corpora import negator, wordnet
+from nblib.corpora import negator, semantoneg, wordnet
 
 SETS_BEFORE_PERMUTING = 788
 

@@ -7,7 +7,8 @@ import pytest
 
 from nblib import artefacts, corpora
 from nblib.analysis import vahtola
-from nblib.benchmarks import scoring, semantoneg
+from nblib.benchmarks import scoring
+from nblib.corpora import semantoneg
 from nblib.results import measurements, published
 
 

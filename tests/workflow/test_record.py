@@ -189,3 +189,12 @@ def test_the_report_of_record_quotes_no_official_text(pages, benchmark):
     quoted = {run for text in texts for run in contamination.ngrams(text, 8)}
     quoted = {run for run in quoted if re.search("[a-z]", str(run))}  # numbers alone are nobody's
     assert {name: runs & quoted for name, runs in pages.items() if runs & quoted} == {}
+
+
+def test_scores_in_bfloat16_are_not_recorded(project, tmp_path):
+    project(80.0)
+    results.save([result(79.9, "all-mpnet-base-v2-bfloat16")], tmp_path / "runs/toy/figures/measurements.csv")
+    before = tree(tmp_path / "figures/toy")
+    with pytest.raises(RecordError, match="bfloat16"):
+        record.record("toy")
+    assert tree(tmp_path / "figures/toy") == before

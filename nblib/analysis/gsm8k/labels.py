@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from nblib import paths
 from nblib.analysis.gsm8k.errors import LABELS, UNDECIDED
@@ -131,6 +130,8 @@ def agreement(labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def _kappa(first: pd.Series, second: pd.Series) -> tuple[int, int, float, float, float]:
+    from sklearn.metrics import cohen_kappa_score, confusion_matrix  # a second to import
+
     agree = int((first == second).sum())
     if len(set(first) | set(second)) < 2:
         return len(first), agree, float("nan"), float("nan"), float("nan")
