@@ -93,6 +93,20 @@ def save(rows: list[dict], path: str | Path, **about: object) -> pd.DataFrame:
     return table
 
 
+def add(rows: list[dict], path: str | Path, **about: object) -> pd.DataFrame:
+    """Put measurements into a file beside those that are there, in place of those of the same benchmarks; see `save`.
+
+    Raises:
+        DamageError: the file is not as it was written.
+    """
+    file = paths.resolve(path)
+    if not file.is_file():
+        return save(rows, file, **about)
+    earlier, known = read(artefacts.check(file)), artefacts.about(file)
+    others = earlier[~earlier.benchmark.isin([one["benchmark"] for one in rows])]
+    return save([*others.to_dict("records"), *rows], file, **{**known, **about, "others_by": known.get("commit", "unknown")})
+
+
 def load(run_dir: str | Path) -> pd.DataFrame:
     """All measurements in `<run_dir>/results/`, in the order of the file names.
 

@@ -83,6 +83,16 @@ def test_saving_what_was_loaded_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "results" / "a.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
 
 
+def test_what_is_added_stands_beside_the_others_and_replaces_its_own_benchmarks(tmp_path):
+    file = tmp_path / "results" / "a.csv"
+    measurements.add([one_row(), one_row(benchmark="NevIR", value=8.0)], file, encoder="a")
+    measurements.add([one_row(benchmark="NevIR", value=9.0), one_row(benchmark="MTEB STS12")], file, task="more")
+    loaded = results.load(tmp_path)
+    assert loaded[["benchmark", "value"]].to_numpy().tolist() == [["SemAntoNeg", 31.9], ["NevIR", 9.0], ["MTEB STS12", 31.9]]
+    about = artefacts.about(file)
+    assert (about["encoder"], about["task"]) == ("a", "more") and about["others_by"] == about["commit"]
+
+
 def test_a_notebook_that_measured_nothing_leaves_an_empty_table(tmp_path):
     assert results.save([], tmp_path / "results" / "a.csv").empty
     assert results.load(tmp_path).columns.tolist() == results.COLUMNS

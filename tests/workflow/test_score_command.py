@@ -52,7 +52,7 @@ def test_general_ability_says_its_time_first_and_can_be_all_that_is_scored(
     said = capsys.readouterr().out
     assert said.index("texts to encode: about") < said.index("mean of tasks, 2 tasks")
     assert general_ability.load(tmp_path, "tiny-encoder").task.tolist() == ["STS17", "NFCorpus"]
-    assert not (tmp_path / "results").exists()
+    assert results.load(tmp_path).benchmark.tolist() == ["MTEB STS17", "MTEB NFCorpus"]
     with pytest.raises(mteb_catalogue.GeneralError, match=r"TF-IDF .* has no embeddings"):
         command("TF-IDF", "--benchmarks", "--general", "lite", "--run-dir", tmp_path)
 

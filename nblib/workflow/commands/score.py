@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Score each system on the tasks it can do; write predictions, `results/07_<system>.csv` with its sidecar, and a page.
 
-    General ability goes to `scores/<system>/general.csv`.
+    General ability goes to `scores/<system>/general.csv`, and beside the system's other results.
     """
     from nblib.analysis import model_page
     from nblib.benchmarks import catalogue, negation_profile, scoring
@@ -107,7 +107,9 @@ def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argpa
 
 
 def _score_general(system: "System", arguments: argparse.Namespace) -> None:
-    from nblib.benchmarks import general_ability
+    from nblib import paths
+    from nblib.benchmarks import general_ability, scoring
+    from nblib.results import measurements
 
     planned = general_ability.plan(system, arguments.general, arguments.run_dir)
     sys.stdout.write(f"{system.name}: {planned.sentence}\n")
@@ -115,3 +117,6 @@ def _score_general(system: "System", arguments: argparse.Namespace) -> None:
     found = general_ability.score(system, arguments.general, arguments.run_dir)
     for row in general_ability.averages(found).itertuples():
         sys.stdout.write(f"{system.name}: {row.average}, {row.tasks} tasks: {row.value:.2f}\n")
+    made = {"fingerprint": system.fingerprint, "trained_on": scoring.trained_on(arguments.run_dir, system.name)}
+    file = paths.inside(arguments.run_dir, "results", f"07_{system.name}.csv")
+    measurements.add(general_ability.result_rows(found, system.name, arguments.scale, **made), file, system=system.name)
