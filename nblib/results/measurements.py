@@ -104,7 +104,9 @@ def add(rows: list[dict], path: str | Path, **about: object) -> pd.DataFrame:
         return save(rows, file, **about)
     earlier, known = read(artefacts.check(file)), artefacts.about(file)
     others = earlier[~earlier.benchmark.isin([one["benchmark"] for one in rows])]
-    return save([*others.to_dict("records"), *rows], file, **{**known, **about, "others_by": known.get("commit", "unknown")})
+    return save(
+        [*others.to_dict("records"), *rows], file, **{**known, **about, "others_by": known.get("commit", "unknown")}
+    )
 
 
 def load(run_dir: str | Path) -> pd.DataFrame:

@@ -88,7 +88,11 @@ def test_what_is_added_stands_beside_the_others_and_replaces_its_own_benchmarks(
     measurements.add([one_row(), one_row(benchmark="NevIR", value=8.0)], file, encoder="a")
     measurements.add([one_row(benchmark="NevIR", value=9.0), one_row(benchmark="MTEB STS12")], file, task="more")
     loaded = results.load(tmp_path)
-    assert loaded[["benchmark", "value"]].to_numpy().tolist() == [["SemAntoNeg", 31.9], ["NevIR", 9.0], ["MTEB STS12", 31.9]]
+    assert loaded[["benchmark", "value"]].to_numpy().tolist() == [
+        ["SemAntoNeg", 31.9],
+        ["NevIR", 9.0],
+        ["MTEB STS12", 31.9],
+    ]
     about = artefacts.about(file)
     assert (about["encoder"], about["task"]) == ("a", "more") and about["others_by"] == about["commit"]
 
