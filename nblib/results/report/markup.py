@@ -104,7 +104,7 @@ def anchor(heading: str) -> str:
 def _prepare(table: Tag) -> None:
     for space in table.find_all(string=str.isspace):  # a line for each row: what changed shows in a comparison
         space.replace_with("" if space.parent.name == "tr" else "\n")
-    rows = [row.find_all(["td", "th"]) for row in table("tr")]
+    rows = [cells for row in table("tr") if (cells := row.find_all(["td", "th"]))]
     if rows and not table.thead and all(cell.name == "th" for cell in rows[0]):
         table.insert(1 if table.caption else 0, BeautifulSoup("<thead></thead>", "html.parser"))
         table.thead.append(rows[0][0].parent.extract())
