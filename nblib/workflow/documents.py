@@ -15,6 +15,7 @@ from nblib.analysis import claims, general_comparison
 from nblib.benchmarks import mteb_catalogue
 from nblib.errors import StudyError, readable
 from nblib.results import comparison, exhibits, measurements, published, published_mteb, tables
+from nblib.workflow import cards
 
 TEXTS = ("README.md", "docs/results.md")
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -76,7 +77,7 @@ def fill(text: str, record: Record, name: str = "the text") -> str:
 
 
 def update(record: Record) -> list[str]:
-    """Fill README and docs from the record; return the names of those that changed."""
+    """Fill README, docs and the cards of what ships from the record; return the names of those that changed."""
     changed = []
     for name in TEXTS:
         file = paths.PROJECT_ROOT / name
@@ -86,7 +87,7 @@ def update(record: Record) -> list[str]:
             with paths.write_atomically(file) as draft:
                 draft.write_text(new, encoding="utf-8")
             changed.append(name)
-    return changed
+    return changed + cards.update(record.measured)
 
 
 def markdown(table: pd.DataFrame) -> str:
