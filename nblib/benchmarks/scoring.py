@@ -127,7 +127,8 @@ def score(
 
 def describe(system: System, run_dir: str | Path) -> None:
     """Write what was scored to `system.json`, for `about`."""
-    found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base", "precision")}
+    found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
+    found["precision"] = getattr(system, "precision", "float32")
     found["parameters"] = efficiency.parameters(system.model)
     found["trained_on"] = trained_on(run_dir, system.name)
     artefacts.write_json(folder_of(run_dir, system.name) / "system.json", found)
