@@ -217,7 +217,7 @@ def _performance(record: Record) -> str:
     columns = {"what": rows.case, "n": rows.n, "way": rows.way, "seconds": rows.seconds.map("{:.3g}".format)}
     columns |= {"times as fast (lowest–highest)": times, "peak MiB": rows.peak_mib.map("{:.0f}".format)}
     columns |= {"largest difference": rows.difference.map("{:.1g}".format).replace("nan", "")}
-    return markdown(pd.DataFrame({**columns, "": rows.remark.fillna("")}))
+    return markdown(pd.DataFrame({**columns, "": rows.remark.astype(object).fillna("")}))
 
 
 def _growth(record: Record) -> str:

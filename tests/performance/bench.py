@@ -9,6 +9,7 @@ import argparse
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 import cases
@@ -70,4 +71,5 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory(prefix="bench") as tempfile.tempdir:  # of every case
+        main()

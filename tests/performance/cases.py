@@ -185,14 +185,14 @@ def training(n: int) -> Case:
     data = batches.data_sets(table, LOSSES[settings.loss].layout)
 
     def ours() -> None:
-        trainer.train("bi-encoder", settings, data, Path(tempfile.mkdtemp(prefix="bench")) / "checkpoints")
+        trainer.train("bi-encoder", settings, data, Path(tempfile.mkdtemp()) / "checkpoints")
 
     def defaults() -> None:
         from datasets import Dataset
 
         model = encoders.load(settings.base).model
         arguments = SentenceTransformerTrainingArguments(
-            tempfile.mkdtemp(prefix="bench"), num_train_epochs=1, per_device_train_batch_size=16, learning_rate=2e-5,
+            tempfile.mkdtemp(), num_train_epochs=1, per_device_train_batch_size=16, learning_rate=2e-5,
             report_to="none", save_strategy="no", disable_tqdm=True,
         )  # fmt: skip
         rows = Dataset.from_pandas(table[["anchor", "positive", "negative"]], preserve_index=False)

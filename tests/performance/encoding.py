@@ -4,6 +4,7 @@ machine's matrix units could do at most."""
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -51,8 +52,8 @@ def _case(encoder: Encoder, benchmark: str, columns: Sequence[list[str]], pairs:
         return np.concatenate([embeddings.similarity(parts[a], parts[b]) for a, b in pairs])
 
     def cached(cache: str | None, one: Encoder = encoder) -> np.ndarray:
-        os.environ["NBLIB_CACHE"] = cache or tempfile.mkdtemp(prefix="bench")
-        return cosines(embeddings.encode(one, texts))
+        with patch.dict(os.environ, NBLIB_CACHE=cache or tempfile.mkdtemp()):
+            return cosines(embeddings.encode(one, texts))
 
     def remark(way: str, seconds: float) -> str:
         if way not in bounds:
@@ -61,7 +62,7 @@ def _case(encoder: Encoder, benchmark: str, columns: Sequence[list[str]], pairs:
         rate = amount / seconds / 1e9
         return f"{rate:.0f} GFLOP/s, {100 * rate / peaks[kind]:.0f} % of what {kind} gives here ({peaks[kind]:.0f})"
 
-    cached(filled := tempfile.mkdtemp(prefix="bench"))
+    cached(filled := tempfile.mkdtemp())
     ways = {
         COLD: lambda: cached(None), WARM: lambda: cached(filled), HALF: lambda: cached(None, half),
         STOCK: lambda: cosines(encoder.model.encode(texts, show_progress_bar=False)),

@@ -59,7 +59,7 @@ class _Hashing:
 
 
 def _cached_texts(n: int) -> Callable[[], object]:
-    os.environ["NBLIB_CACHE"] = tempfile.mkdtemp(prefix="bench")
+    os.environ["NBLIB_CACHE"] = tempfile.mkdtemp()
     encoder = Encoder(ModelSpec(name="hashing"), _Hashing(), "hashing")
     texts = [f"{number} boats are not on the lake" for number in range(n)]
     embeddings.encode(encoder, texts)
@@ -78,7 +78,7 @@ def _triples(n: int) -> Callable[[], object]:
 
 
 def _systems(n: int) -> Callable[[], object]:
-    run, rng = Path(tempfile.mkdtemp(prefix="bench")), np.random.default_rng(0)
+    run, rng = Path(tempfile.mkdtemp()), np.random.default_rng(0)
     for task, size in zip(BENCHMARKS, ITEMS, strict=True):
         about = {"id": [str(k) for k in range(size)], "cluster": np.arange(size) // 4}
         graded, gold = catalogue.get(task).protocol == "similarity", rng.integers(0, 26, size) / 5
@@ -95,7 +95,7 @@ def _systems(n: int) -> Callable[[], object]:
 
 
 def _predictions(n: int) -> Callable[[], object]:
-    run, rng, each = Path(tempfile.mkdtemp(prefix="bench")), np.random.default_rng(0), n // 100
+    run, rng, each = Path(tempfile.mkdtemp()), np.random.default_rng(0), n // 100
     ids = [f"item-{number}" for number in range(each)]
     for number in range(100):
         margin = rng.normal(size=each)
