@@ -1,6 +1,7 @@
 # make study   the environment, then every notebook of a scale (SCALE=quick | official | paper), then the report
 # make test    the tests
 # make torture an hour of kills, full disks, damaged files and bad input; the next call goes on
+# make bench   ours beside the way it is commonly done, on an idle machine: docs/performance.md
 # Your own environment instead of .venv (conda, say): make study PYTHON=python
 
 SCALE ?= quick
@@ -12,7 +13,7 @@ PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
 endif
 NBLIB := $(PYTHON) -m nblib.workflow.cli
-.PHONY: study test torture lint lab report record export audit
+.PHONY: study test bench torture lint lab report record export audit
 
 study: $(ENVIRONMENT)
 	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
@@ -20,6 +21,9 @@ study: $(ENVIRONMENT)
 # As many workers as cores, a file of tests to each in turn; one thread a worker, since more threads than cores make torch crawl
 test: $(ENVIRONMENT)
 	@OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(CORES) --dist loadfile --durations 10
+
+bench: $(ENVIRONMENT)
+	@HF_HUB_OFFLINE=1 $(PYTHON) tests/performance/bench.py
 
 torture: $(ENVIRONMENT)
 	@PYTHONPATH=tests OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(PYTHON) tests/torture/torture.py --minutes $(MINUTES)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats as scipy_stats
+from scipy.stats import pearsonr, spearmanr
 
 from nblib import stats
 
@@ -135,3 +136,23 @@ def test_an_interval_of_any_statistic_heeds_clusters():
     assert careless[1] - careless[0] < 0.7 * (again[1] - again[0])
     with pytest.raises(ValueError, match="No rows"):
         stats.cluster_interval(np.mean, [])
+
+
+@pytest.mark.parametrize("metric", ["spearman", "pearson"])
+def test_correlations_of_resamples_are_scipys(metric):
+    rng = np.random.default_rng(0)
+    gold, clusters = rng.integers(0, 6, 60) / 5, rng.integers(0, 20, 60)
+    similarity = (gold + rng.normal(size=60)).round(1)  # with ties
+    scipys = {"spearman": spearmanr, "pearson": pearsonr}[metric]
+    expected = stats.cluster_replicates(
+        lambda a, b: scipys(a, b).statistic, similarity, gold, clusters=clusters, resamples=200
+    )
+    reversed_too = (similarity, -similarity)
+    found, negative = stats.correlation_replicates(metric, *reversed_too, truth=gold, clusters=clusters, resamples=200)
+    np.testing.assert_allclose(negative, -expected, atol=1e-12)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_resample_of_one_value_has_no_correlation():
+    (found,) = stats.correlation_replicates("spearman", [0.1, 0.2], truth=[1.0, 2.0], resamples=50)
+    assert np.isnan(found).any() and set(found[~np.isnan(found)].round(9)) == {1.0}

@@ -119,11 +119,12 @@ def change_over_seeds(
     def one(column: np.ndarray, score: np.ndarray) -> float:
         return scoring.correlation(metric, column, score) if kind == "similarity" else float(column.mean())
 
-    def gain(score: np.ndarray, *parts: np.ndarray) -> float:
-        each = [one(part, score) for part in parts]
-        return float(np.mean(each[split:]) - np.mean(each[:split]))
-
-    low, high = stats.cluster_interval(gain, truth, *columns, clusters=items.cluster)
+    if kind == "similarity":
+        replicates = stats.correlation_replicates(metric, *columns, truth=truth, clusters=items.cluster)
+    else:
+        means = [stats.cluster_replicates(np.mean, column, clusters=items.cluster) for column in columns]
+        replicates = np.array(means)
+    low, high = stats.percentile_interval(replicates[split:].mean(axis=0) - replicates[:split].mean(axis=0))
     each = [100 * one(column, truth) for column in columns]
     old, new = float(np.mean(each[:split])), float(np.mean(each[split:]))
     return {"before": old, "after": new, "difference": new - old, "low": 100 * low, "high": 100 * high, "n": len(items)}

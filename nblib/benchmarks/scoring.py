@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -127,7 +127,8 @@ def score(
 
 def describe(system: System, run_dir: str | Path) -> None:
     """Write what was scored to `system.json`, for `about`."""
-    found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base", "precision")}
+    found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
+    found["precision"] = getattr(system, "precision", "float32")
     found["parameters"] = efficiency.parameters(system.model)
     found["trained_on"] = trained_on(run_dir, system.name)
     artefacts.write_json(folder_of(run_dir, system.name) / "system.json", found)
@@ -257,8 +258,8 @@ def measure(table: pd.DataFrame, metric: str = "spearman") -> dict[str, float]:
         metric: which correlation, where similarities are held against a score.
     """
     if truth := _truth(table):
-        columns = (table.similarity, table[truth])
-        low, high = stats.cluster_interval(_statistic(truth, metric), *columns, clusters=table.cluster)
+        drawn = _replicates(table.similarity, truth=table[truth], clusters=table.cluster, metric=metric)
+        low, high = stats.percentile_interval(drawn[0])
     elif "value" in table:
         low, high = stats.cluster_bootstrap(table["value"], table.cluster)
     else:
@@ -368,15 +369,23 @@ def change_replicates(before: pd.DataFrame, after: pd.DataFrame, seed: int = 0, 
     both = _paired(before, after)
     truth = _truth(before)
     own = "similarity" if truth else "value" if "value" in before else "correct"
-    columns = [both[f"{own}_{side}"] for side in SIDES]
+    old, new = (both[f"{own}_{side}"] for side in SIDES)
     if truth is None:
-        return stats.cluster_replicates(np.mean, columns[1] - columns[0], clusters=both.cluster_before, seed=seed)
-    statistic = _statistic(truth, metric)
+        return stats.cluster_replicates(np.mean, new - old, clusters=both.cluster_before, seed=seed)
+    before, after = _replicates(
+        old, new, truth=both[f"{truth}_before"], clusters=both.cluster_before, metric=metric, seed=seed
+    )
+    return after - before
 
-    def gain(old: Sequence[float], new: Sequence[float], gold: Sequence[float]) -> float:
-        return statistic(new, gold) - statistic(old, gold)
 
-    return stats.cluster_replicates(gain, *columns, both[f"{truth}_before"], clusters=both.cluster_before, seed=seed)
+def _replicates(
+    *similarities: pd.Series, truth: pd.Series, clusters: pd.Series, metric: str, seed: int = 0
+) -> np.ndarray:
+    """What similarities are measured by, on the same bootstrap resamples of the clusters: [similarities, resamples]."""
+    options = {"clusters": clusters, "seed": seed}
+    if not truth.name.startswith("label"):
+        return stats.correlation_replicates(metric, *similarities, truth=truth, **options)
+    return np.array([stats.cluster_replicates(average_precision, one, truth, **options) for one in similarities])
 
 
 def _paired(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
@@ -408,12 +417,13 @@ def compare(
     if correction and test != "mcnemar":
         raise ScoreError("A bootstrap gives intervals and no p values: there is nothing to correct.")
     where, rows = others_dir or run_dir, []
+    read = cache(load_predictions)  # each table once
     for first, second in combinations(others, 2) if baseline is None else ((baseline, other) for other in others):
         there = [name for name in names if predictions_file(where, second, name).is_file()]
         wanted = names if complete else there or names[:1]  # none: the first one's absence is the error to show
         for name in wanted:
-            before = load_predictions(run_dir if baseline else where, first, name)
-            after = load_predictions(where, second, name)
+            before = read(run_dir if baseline else where, first, name)
+            after = read(where, second, name)
             rows.append({"task": name, "baseline": first, "encoder": second, "before": before, "after": after})
     if test == "bootstrap":
         found = [{**row, **change(row["before"], row["after"], _headline(row["task"]))} for row in rows]

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nblib import artefacts, paths
 from nblib.errors import StudyError
-from nblib.models.encoders import Encoder, fingerprint
+from nblib.models.encoders import BFLOAT16, Encoder, fingerprint, with_precision
 from nblib.models.mteb_encoders import MtebModel
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def adapt(encoder: Encoder, adapter: NegationAdapter) -> Encoder:
         AdapterError: the adapter was learnt on embeddings of another dimension.
     """
     similarity = "dot" if adapter.weighting == "original norms" else "cosine"
-    spec = replace(encoder.spec, name=f"{encoder.name}+adapter", similarity=similarity)
+    spec = replace(encoder.spec, name=f"{encoder.name.removesuffix(BFLOAT16)}+adapter", similarity=similarity)
     if isinstance(encoder.model, MtebModel):  # nothing to build the adapter into: it works on the vectors alone
         adapter._check_dimension(encoder.model.encode(["How long is a vector?"], prompt=spec.symmetric_prompt))
         identity = f"{encoder.fingerprint}\n{adapter.weighting}\n".encode() + adapter.scale_.tobytes()
@@ -238,7 +238,8 @@ def adapt(encoder: Encoder, adapter: NegationAdapter) -> Encoder:
     else:
         model = adapter.apply_to(encoder.model).eval()
         digest = fingerprint(model)
-    return Encoder(spec, model, digest, base=encoder, transform=adapter.transform)
+    adapted = Encoder(spec, model, digest, base=encoder, transform=adapter.transform)
+    return with_precision(adapted, encoder.precision)
 
 
 def contributions(anchors: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.analysis import claims, general_comparison
 from nblib.benchmarks import mteb_catalogue
 from nblib.errors import StudyError, readable
 from nblib.results import comparison, exhibits, measurements, published, published_mteb, tables
 from nblib.workflow import cards
 
-TEXTS = ("README.md", "docs/results.md")
+TEXTS = ("README.md", "docs/results.md", "docs/performance.md")
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-RECORD = "figures/official"
+RECORD, PERFORMANCE = "figures/official", "figures/performance"
+UNMEASURED = "Not measured yet: `make bench`."
 # The benchmarks of the headline table: head → label, metric, data
 AXES = {
     "NevIR": ("NevIR", "right_rank", "nevir test"),
@@ -241,8 +242,51 @@ def _coverage(record: Record) -> str:
     return markdown(coverage.drop(columns=["title", "command"]).rename(columns=lambda name: name.replace("_", " ")))
 
 
+def _performance(record: Record) -> str:
+    """Every case of the benchmark suite: ours beside the stock way."""
+    rows = _suite(PERFORMANCE)
+    if rows is None:
+        return UNMEASURED
+    spread = rows.lowest.map(" ({:.3g}".format) + rows.highest.map("–{:.3g})".format)
+    times = (rows.times.map("{:.3g} ×".format) + spread).where(rows.way != "stock", "1")
+    columns = {"what": rows.case, "n": rows.n, "way": rows.way, "seconds": rows.seconds.map("{:.3g}".format)}
+    columns |= {"times as fast (lowest–highest)": times, "peak MiB": rows.peak_mib.map("{:.0f}".format)}
+    columns |= {"largest difference": rows.difference.map("{:.1g}".format).replace("nan", "")}
+    return markdown(pd.DataFrame({**columns, "": rows.remark.astype(object).fillna("")}))
+
+
+def _growth(record: Record) -> str:
+    """Time and memory by size, with the exponent."""
+    rows = _suite(f"{PERFORMANCE}/growth")
+    if rows is None:
+        return UNMEASURED
+    sizes = rows["size"].map("{:,}".format) + " " + rows.unit
+    columns = {"what": rows.what, "size": sizes, "seconds": rows.seconds.map("{:.3g}".format)}
+    columns |= {"peak MiB": rows.peak_mib.map("{:.0f}".format), "exponent": rows.exponent.map("{:.2f}".format)}
+    return markdown(pd.DataFrame(columns))
+
+
+def _suite(folder: str) -> pd.DataFrame | None:
+    """The tables of the benchmark suite in a folder; None where there are none."""
+    files = sorted(paths.resolve(folder).glob("*.csv"))
+    return pd.concat(map(artefacts.read_table, files)) if files else None
+
+
+def _machine(record: Record) -> str:
+    """Where and when the suite was run."""
+    abouts = [artefacts.about(file) for file in paths.resolve(PERFORMANCE).rglob("*.csv")]
+    machines = {
+        f"- {about['cores']} cores of {about['processor']}, {about['threads']} threads, torch {about['packages']['torch']}, "
+        f"commit {about['commit']}, {about['finished'][:10]}"
+        for about in abouts
+    }
+    loads = [about["load"] for about in abouts]
+    return "\n".join([*sorted(machines), f"- load {min(loads):.1f} to {max(loads):.1f}"]) if abouts else UNMEASURED
+
+
 PARTS = {
     "verdicts": _verdicts, "headline": _headline, "agreement": _agreement, "claims": _claims, "exhibits": _exhibits,
     "coverage": _coverage, "general": _general, "general_columns": _general_columns, "general_changes": _general_changes,
     "figures": _figures,
+    "performance": _performance, "growth": _growth, "machine": _machine,
 }  # fmt: skip

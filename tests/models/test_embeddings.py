@@ -223,6 +223,9 @@ def test_bfloat16_reaches_the_base_under_an_adapter(tiny_encoder, fresh_cache):
     adapted = adapt(tiny_encoder, fitted_adapter())
     fast = encoders.with_precision(adapted, "bfloat16")
     assert fast.base.precision == "bfloat16"
+    other = adapt(encoders.with_precision(tiny_encoder, "bfloat16"), fitted_adapter())
+    assert (other.name, other.fingerprint) == ("tiny-encoder+adapter-bfloat16", fast.fingerprint)
+    assert fast.name == other.name
     assert np.abs(embeddings.encode(fast, TEXTS) - embeddings.encode(adapted, TEXTS)).max() > 1e-5
 
 

@@ -1,69 +1,75 @@
-"""`python tests/performance/bench.py`: ours against the stock way, both measured in this run, as a ratio.
+"""`make bench`: ours beside the way it is commonly done, alternately in one run.
 
-Not a test: a shared machine's times vary, ratios hold better.
+The tables go to figures/performance, and from there to docs/performance.md.
+
+usage: bench.py [--only encoding|other|growth] [--rounds N] [--sample N] [--out FOLDER]
 """
 
+import argparse
 import os
+import re
 import sys
 import tempfile
-import time
+from pathlib import Path
 
-import numpy as np
+import cases
+import encoding
+import growth
+import measure
+import pandas as pd
 
-from nblib import corpora
-from nblib.benchmarks import semantoneg
-from nblib.models import embeddings, encoders
-from nblib.models.negation_adapter import GRID, NegationAdapter, contributions, softmax_weights
+from nblib import artefacts, paths
 
-
-def fastest(run, repeats=3):
-    """The shortest of a few runs, in seconds."""
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - started)
-    return min(times)
+FOLDER = paths.FIGURES / "performance"
+SUITES = {"encoding": encoding.cases, "other": cases.cases}
 
 
-def fit_value_by_value(anchors, positives, negatives):
-    """The stock way to search a: reweight all embeddings and compute all cosines anew for each value."""
-    weights = softmax_weights(contributions(anchors, positives, negatives[:, None]), GRID)
-    accuracies = []
-    for w in weights:
-        t, p, n = anchors * w, positives * w, negatives * w
-        near = embeddings.similarity(t, p)
-        accuracies.append((near > embeddings.similarity(t, n)).mean())
-    return max(accuracies)
-
-
-def main():
-    os.environ["NBLIB_CACHE"] = tempfile.mkdtemp()
-    rng = np.random.default_rng(0)
-    t = rng.normal(size=(1000, 768)).astype(np.float32)
-    p, n = (t + 0.5 * rng.normal(size=t.shape).astype(np.float32) for _ in range(2))
-    n[:, :5] *= -1
-    ours = fastest(lambda: NegationAdapter("weighted embeddings").fit(t, p, n))
-    stock = fastest(lambda: fit_value_by_value(t, p, n))
-    say(
-        f"adapter fit, 1,000 triplets x 768, 21 values of a: {ours:.3f} s; value by value {stock:.3f} s: {stock / ours:.1f} x"
+def main() -> None:
+    given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    given.add_argument("--only", choices=[*SUITES, "growth"], help="these cases alone")
+    given.add_argument("--rounds", type=int, default=3, help="of every way (default: %(default)s)")
+    given.add_argument(
+        "--sample", type=int, help="rows of a benchmark, anchors, requests (default: some seconds' worth)"
     )
+    given.add_argument("--out", type=Path, default=FOLDER, help="folder of the tables (default: %(default)s)")
+    given = given.parse_args()
+    about = {"rounds": given.rounds, "sample": given.sample, "cores": os.cpu_count(), "processor": processor()}
+    for name, suite in SUITES.items():
+        for case in suite(given.sample) if given.only in (None, name) else ():
+            say(f"{case.label} ({case.n})")
+            table = measure.compare(case, given.rounds)
+            say(table[measure.COLUMNS[2:]].to_string(index=False, float_format="{:.3g}".format))
+            write(table, given.out / f"{slug(case.label)}.csv", about)
+    if given.only in (None, "growth"):
+        for table in growth.tables(given.sample is not None):
+            say(table.to_string(index=False, float_format="{:.3g}".format))
+            write(table, given.out / "growth" / f"{slug(table.what.iloc[0])}.csv", about)
+    if given.out == FOLDER:
+        from nblib.workflow import documents
 
-    encoder = encoders.load("all-MiniLM-L6-v2")
-    items = semantoneg.load("semantoneg_mini")
-    texts = [*items.input, *items.positive, *(s for pair in items.negatives for s in pair)]
-    stock = fastest(lambda: encoder.model.encode(texts, show_progress_bar=False), 1)
-    first = fastest(lambda: embeddings.encode(encoder, texts), 1)
-    again = fastest(lambda: embeddings.encode(encoder, texts))
-    say(
-        f"encoding {corpora.describe('semantoneg_mini').label}, {len(texts)} texts, {len(set(texts))} distinct: {first:.2f} s, "
-        f"from the cache {again:.3f} s; SentenceTransformer.encode {stock:.2f} s: {stock / first:.1f} x and {stock / again:.0f} x"
-    )
+        documents.update(documents.Record())
 
 
-def say(line):
+def write(table: pd.DataFrame, file: Path, about: dict) -> None:
+    """A case's table with its sidecar; the load says whether the machine was idle."""
+    artefacts.write_table(table, file, {**about, "load": os.getloadavg()[0]}, float_format="%.4g")
+
+
+def slug(label: str) -> str:
+    return re.sub(r"\W+", "_", label.split(";")[0].lower()).strip("_")[:60]
+
+
+def processor() -> str:
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.exists() else []
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "unknown")
+
+
+def say(line: str) -> None:
     sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory(prefix="bench") as tempfile.tempdir:  # of every case
+        main()

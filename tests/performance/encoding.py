@@ -1,0 +1,96 @@
+"""Encoding the official benchmarks: ours cold and from the cache, `SentenceTransformer.encode` on the rows in order, and what the
+machine's matrix units could do at most."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from measure import STOCK, Case, peak
+from torch.utils.mkldnn import MkldnnLinear
+
+from nblib import corpora
+from nblib.benchmarks import efficiency
+from nblib.models import embeddings, encoders
+from nblib.models.encoders import Encoder, with_precision
+
+ENCODERS = ("all-MiniLM-L6-v2", "all-mpnet-base-v2")
+# Benchmark: corpus, columns of texts, pairs of columns to compare, rows by default
+BENCHMARKS = {
+    "NevIR": ("nevir", ("q1", "q2", "doc1", "doc2"), ((0, 2), (0, 3), (1, 2), (1, 3)), 64),
+    "SemAntoNeg": ("semantoneg", ("input", "option_0", "option_1", "option_2"), ((0, 1), (0, 2), (0, 3)), 400),
+    "CANNOT-WMT": ("cannot_wmt", ("candidate", "reference"), ((0, 1),), 400),
+    "STS": ("stsb", ("sentence1", "sentence2"), ((0, 1),), 400),
+}
+COLD, WARM, HALF = "ours", "ours, from the cache", "ours, bfloat16"
+
+
+def cases(sample: int | None) -> Iterator[Case]:
+    """A case for each encoder and benchmark.
+
+    Args:
+        sample: the first so many rows of each; None: enough for a few seconds.
+    """
+    for name in ENCODERS:
+        encoder = encoders.load(name)
+        for benchmark, (corpus, columns, pairs, rows) in BENCHMARKS.items():
+            table = corpora.load(corpus, "test").head(sample or rows)
+            if "sentences" in table:
+                table = table.assign(**{f"option_{k}": table.sentences.str[k] for k in range(3)})
+            yield _case(encoder, benchmark, [table[column].tolist() for column in columns], pairs)
+
+
+def _case(encoder: Encoder, benchmark: str, columns: Sequence[list[str]], pairs: Sequence[tuple[int, int]]) -> Case:
+    texts, half, peaks = [text for column in columns for text in column], with_precision(encoder, "bfloat16"), matmul()
+    ours, theirs = work(encoder, sorted(set(texts))), work(encoder, texts)
+    bounds = {COLD: (ours, "oneDNN float32"), STOCK: (theirs, "MKL float32"), HALF: (ours, "bfloat16")}
+
+    def cosines(vectors: np.ndarray) -> np.ndarray:
+        parts = np.split(vectors, len(columns))
+        return np.concatenate([embeddings.similarity(parts[a], parts[b]) for a, b in pairs])
+
+    def cached(cache: str | None, one: Encoder = encoder) -> np.ndarray:
+        with patch.dict(os.environ, NBLIB_CACHE=cache or tempfile.mkdtemp()):
+            return cosines(embeddings.encode(one, texts))
+
+    def remark(way: str, seconds: float) -> str:
+        if way not in bounds:
+            return ""
+        amount, kind = bounds[way]
+        rate = amount / seconds / 1e9
+        return f"{rate:.0f} GFLOP/s, {100 * rate / peaks[kind]:.0f} % of what {kind} gives here ({peaks[kind]:.0f})"
+
+    cached(filled := tempfile.mkdtemp())
+    ways = {
+        COLD: lambda: cached(None), WARM: lambda: cached(filled), HALF: lambda: cached(None, half),
+        STOCK: lambda: cosines(encoder.model.encode(texts, show_progress_bar=False)),
+    }  # fmt: skip
+    label, n = f"encoding {benchmark}, {encoder.name}", f"{len(texts):,} texts, {len(set(texts)):,} distinct"
+    return Case(label, n, ways, allowed=1e-5, by_way={HALF: 0.05}, remark=remark)  # 0.05: a cosine in bfloat16
+
+
+def work(encoder: Encoder, texts: Sequence[str]) -> float:
+    """Floating-point operations of the matrix products that encoding takes, without padding."""
+    model = encoder.model[0].auto_model
+    layers = [
+        layer for name, layer in model.named_modules() if isinstance(layer, torch.nn.Linear) and "pooler" not in name
+    ]
+    lengths = np.minimum(efficiency.token_counts(encoder, texts), encoder.model.max_seq_length).astype(float)
+    attention = 4 * model.config.num_hidden_layers * model.config.hidden_size * (lengths**2).sum()
+    return 2 * sum(layer.weight.numel() for layer in layers) * lengths.sum() + attention
+
+
+def matmul(rows: int = 1024, width: int = 768, inner: int = 3072) -> dict[str, float]:
+    """What the machine's matrix products give at most, by library and precision, in GFLOP/s: the fastest of ten, of the size that
+    a batch meets in a feed-forward layer of all-mpnet-base-v2."""
+    layer, batch = torch.nn.Linear(width, inner), torch.randn(rows, width)
+    kinds = {"MKL float32": (layer, batch), "oneDNN float32": (MkldnnLinear(layer, torch.float).eval(), batch)}
+    kinds["bfloat16"] = (torch.nn.Linear(width, inner, dtype=torch.bfloat16), batch.bfloat16())
+    found = {}
+    with torch.inference_mode():
+        for kind, (multiply, given) in kinds.items():
+            seconds = min(peak(lambda m=multiply, x=given: m(x))[1] for _ in range(10))
+            found[kind] = 2 * rows * width * inner / seconds / 1e9
+    return found
