@@ -169,16 +169,19 @@ def _with_lora(folder: Path, allow_remote_code: bool, device: str | None) -> Enc
         raise
     except Exception as error:  # peft, safetensors and transformers each have their own
         raise ModelError(f"The LoRA in {folder} can't be put on its base ({type(error).__name__}: {error}).") from error
-    return Encoder(replace(base.spec, name=folder.name, sha256=None), base.model.eval(), known_by)
+    spec = replace(base.spec, name=folder.name, sha256=None, hub=None, revision=None)
+    return Encoder(spec, base.model.eval(), known_by)
 
 
 def _merge(model: "SentenceTransformer") -> None:
-    """Add a LoRA to the weights it sits on: each layer is then one product instead of three."""
+    """Add a LoRA to the weights it sits on, so that each layer is one product instead of three."""
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-    for layer in model.modules():
-        if isinstance(layer, BaseTunerLayer):
-            layer.merge()
+    for parent in list(model.modules()):
+        for name, layer in list(parent.named_children()):
+            if isinstance(layer, BaseTunerLayer):
+                layer.merge()
+                setattr(parent, name, layer.get_base_layer())
 
 
 def _from_mteb(name: str, meta: "ModelMeta", allow_remote_code: bool, device: str | None) -> Encoder:
