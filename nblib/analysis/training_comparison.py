@@ -186,11 +186,13 @@ def price(plane: pd.DataFrame, base: str) -> str:
 
 
 def extremes(averaged: pd.DataFrame) -> str:
-    """The trainings highest on negation and on STSB, in a sentence.
+    """The trainings highest on negation and on STSB, in a sentence; another where there is none.
 
     Args:
         averaged: variant, benchmark, value.
     """
+    if averaged.empty:
+        return "No training of this size in this run"
     table = averaged.pivot(index="variant", columns="benchmark", values="value")
     found = [f"{table[name].idxmax()} on {name} ({table[name].max():.0f})" for name in ("negation average", "STSB")]
     return f"At equal size, highest is {' and '.join(found)}"

@@ -153,3 +153,4 @@ def test_the_extremes_are_named_for_negation_and_for_similarity():
     ]
     averaged = pd.DataFrame(rows, columns=["variant", "benchmark", "value"])
     assert training_comparison.extremes(averaged).endswith("mixed on negation average (48) and verbal on STSB (79)")
+    assert training_comparison.extremes(averaged.iloc[:0]) == "No training of this size in this run"

@@ -17,7 +17,6 @@ from nblib.models import encoders
 from nblib.models.folders import FinetuningError
 from nblib.models.systems import BiEncoder
 from nblib.training import checkpoints, dev_scores, trainer, tuning
-from nblib.training.interpolation import training_data
 
 
 @pytest.fixture
@@ -60,9 +59,9 @@ def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, eval
     assert list(again.compared().columns) == ["set", "kind", "n", "base", "tuned", "difference"]
     assert (again.alpha, again.seconds) == (first.alpha, first.seconds)
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"hedge", "hedge-a025", "hedge-lora"}
-    assert training_data(tmp_path / "hedge") == "both"
     about = json.loads((tmp_path / "hedge.json").read_text())
     assert (about["alpha"], about["architecture"], about["method"]) == (first.alpha, "bi-encoder", "lora")
+    assert about["training_data"] == "both"
 
 
 @pytest.mark.parametrize("wrong", [{"alphas": [-0.5]}, {"alphas": [0.0]}, {"interpolations": [1.5]}])
