@@ -137,7 +137,9 @@ def test_the_command_says_what_to_do_next(project, capsys):
     cli.main(["unpack", "toy"])
     said = capsys.readouterr().out
     assert f"3 files unpacked, {len(PACKED) - 3} were there, whole, and are kept" in said
-    assert 'nblib run 09 runs/toy/notebooks/09_nevir_architectures.ipynb -y "$(cat runs/toy/09_parameters.json)"' in said
+    assert (
+        'nblib run 09 runs/toy/notebooks/09_nevir_architectures.ipynb -y "$(cat runs/toy/09_parameters.json)"' in said
+    )
     assert "nblib run 13 runs/toy/notebooks/13_results.ipynb -p scale toy -p run_dir runs/toy" in said
     cli.main(["unpack", "toy", "--run-dir", "runs/elsewhere"])
     assert f"runs/elsewhere: {len(PACKED)} files unpacked, 0 were there" in capsys.readouterr().out
