@@ -147,12 +147,13 @@ def _agreement(record: Record) -> str:
 
 
 def _claims(record: Record) -> str:
-    """Every claim with what was measured."""
-    parts = []
+    """Every claim with what was measured; what is said of it is as the claims have it now."""
+    known, parts = {claim.id: claim for claim in claims.load()}, []
     for row in record.claims.itertuples():
+        claim = known[row.id]
         parts.append(
-            f"### {row.paper.capitalize()}, {row.section}: {row.verdict}\n\n{row.claim}\n\n- Measured: {row.measured}\n"
-            f"- Why not more: {row.because}\n- Would refute it: {row.refuted_by}\n- It would take: {row.needs}\n"
+            f"### {claim.paper.capitalize()}, {claim.section}: {row.verdict}\n\n{claim.claim}\n\n- Measured: {row.measured}\n"
+            f"- Why not more: {claim.because}\n- Would refute it: {claim.refuted_by}\n- It would take: {claim.needs}\n"
         )
     return "\n".join(parts)
 
