@@ -23,6 +23,9 @@ from nblib.errors import StudyError
 TYPES = {"str": str, "text": str, "int": int, "float": (int, float), "list": list, "numbers": list}
 
 
+WAY_OUT = "Restore it, or fetch it again."
+
+
 class CorpusError(StudyError):
     """A corpus that is unknown, absent, malformed or not as registered."""
 
@@ -108,7 +111,11 @@ def load(name: str, *splits: str) -> pd.DataFrame:
         if corpus.numbered:
             rows = [{"idx": number, **row} for number, row in enumerate(rows)]
         rows = [row for row in rows if row.get("split", split) == split]  # the mini sets keep splits together
-        table = validate(rows, corpus, split, where=str(file))
+        try:
+            table = validate(rows, corpus, split, where=str(file))
+        except CorpusError as error:
+            way_out = "Fetch it again" if corpus.official else f"Restore it: git checkout {file}"
+            raise CorpusError(f"{error} {way_out}.") from None
         tables.append(table.assign(split=split))
     return pd.concat(tables, ignore_index=True)
 
@@ -152,9 +159,9 @@ def read_jsonl(file: Path) -> list[dict]:
                     raise ValueError("not an object")
                 rows.append(row)
     except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError) as error:
-        raise CorpusError(f"{file} is damaged after line {len(rows)} ({error}). Fetch it again.") from error
+        raise CorpusError(f"{file} is damaged after line {len(rows)} ({error}). {WAY_OUT}") from error
     except ValueError as error:
-        raise CorpusError(f"{file}, line {len(rows) + 1}: not a JSON object ({error}). Fetch it again.") from error
+        raise CorpusError(f"{file}, line {len(rows) + 1}: not a JSON object ({error}). {WAY_OUT}") from error
     return rows
 
 
@@ -180,16 +187,16 @@ def validate(rows: list[dict], corpus: Corpus, split: str, where: str) -> pd.Dat
     wanted = corpus.splits[split]
     if len(table) != wanted.rows:
         raise CorpusError(
-            f"{place}: it has {len(table)} rows, expected {wanted.rows}. It is cut short, or another version: fetch it again."
+            f"{place}: it has {len(table)} rows, expected {wanted.rows}. It is cut short, or another version."
         )
     try:
         found = content_hash(table, corpus)
     except UnicodeEncodeError as error:
-        raise CorpusError(f"{place}: a text holds half a character ({error}). Fetch the file again.") from error
+        raise CorpusError(f"{place}: a text holds half a character ({error}).") from error
     if found != wanted.sha256:
         raise CorpusError(
             f"{place}: the content hash is {found}, expected {wanted.sha256}. Texts, labels or scores differ from the "
-            "study's: fetch the file again."
+            "study's."
         )
     return table
 

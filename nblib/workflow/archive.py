@@ -76,7 +76,9 @@ def unpack(scale: str, run_dir: str | Path) -> tuple[int, int]:
     """
     source, run = archive(scale), paths.writable_folder(run_dir)
     if not source.is_file():
-        raise PredictionsError(f"No reference predictions at {source}: only the official scale has them.")
+        raise PredictionsError(
+            f"No reference predictions at {source}: only the official scale has them. Restore it: git checkout {source}"
+        )
     with tarfile.open(artefacts.check(source)) as tar:
         members = tar.getmembers()
         if others := [member.name for member in members if not member.isfile()]:

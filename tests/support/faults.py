@@ -30,7 +30,7 @@ from nblib.training import checkpoints
 TEXTS = ["the boat is red", "the boat is not red", "night and day", "a blue boat"]
 WAYS_OUT = (
     "(Make|Restore) (it|them)[^:]*: \\w", "nblib (run|score)", "make study", "git checkout", "Delete one line", "Correct it",
-    "Fetch it again", "remove it: the embeddings", "Restore the file",
+    "etch it again", "remove it: the embeddings", "Restore the file",
 )  # fmt: skip
 
 
