@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ANCHORS = "dev anchors"
 KEPT = "kept similarities"
 COLUMNS = ["set", "kind", "metric", "value", "n"]
+PREDICTED = ["set", "id", "cluster", "correct", "similarity", "score"]
 DATA = ("mini", "official", "nevir")
 Items = dict[str, tuple[PairwiseTask | SimilarityTask, pd.DataFrame]]
 
@@ -82,8 +83,8 @@ def items(data: str, seen: Collection[str]) -> Items:
     return chosen
 
 
-def measure(system: System, items: Items, anchors: pd.DataFrame) -> pd.DataFrame:
-    """The dev scores of a system.
+def measure(system: System, items: Items, anchors: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The dev scores of a system, and its predictions for the items.
 
     Args:
         items: from the function `items`.
@@ -91,36 +92,30 @@ def measure(system: System, items: Items, anchors: pd.DataFrame) -> pd.DataFrame
 
     Returns:
         set, kind ("general", "negation", or "diagnostic": how similar an encoder finds NevIR's two documents), metric, value
-        (percent, ρ × 100, cosine × 100), n.
+        (percent, ρ × 100, cosine × 100), n; and per item set, id, cluster, and correct or similarity and score.
 
     Raises:
         ScoreError: see `scoring.predict`.
     """
     general = {task for data in catalogue.DATA for task in catalogue.names(data, "general")}
-    rows = []
+    rows, predictions = [], {}
     for name, (task, chosen) in items.items():
-        predicted = scoring.predict(system, task, chosen)
+        predicted = predictions[name] = scoring.predict(system, task, chosen)
         kind = "general" if task.metadata.name in general else "negation"
         if isinstance(task, PairwiseTask):
             rows.append((name, kind, "pairwise_accuracy", float(predicted.correct.mean()), len(predicted)))
         else:
-            rows.append(
-                (
-                    name,
-                    kind,
-                    "spearman",
-                    scoring.correlation("spearman", predicted.similarity, predicted.score),
-                    len(chosen),
-                )
-            )
+            correlation = scoring.correlation("spearman", predicted.similarity, predicted.score)
+            rows.append((name, kind, "spearman", correlation, len(chosen)))
         if isinstance(task, NevIR) and isinstance(system, BiEncoder):
             roles = ("document", "document")
             both = system.score(chosen.positive, chosen.negatives.str[0], roles=roles, similarity="cosine")
             rows.append((f"{name}: document cosine", "diagnostic", "cosine", float(both.mean()), len(predicted)))
-    predicted = negation_profile.predictions(anchors, system)
+    predicted = predictions[ANCHORS] = negation_profile.predictions(anchors, system)
     rows.append((ANCHORS, "negation", "accuracy", predicted.correct.mean(), len(predicted)))
     table = pd.DataFrame(rows, columns=COLUMNS)
-    return table.assign(value=100 * table.value)
+    by_item = pd.concat([part.reindex(columns=PREDICTED).assign(set=name) for name, part in predictions.items()])
+    return table.assign(value=100 * table.value), by_item
 
 
 def kept_similarities(base: BiEncoder, tuned: BiEncoder) -> pd.DataFrame:
@@ -155,6 +150,7 @@ class DevEvaluator:
         sets(data)  # refuses what doesn't exist
         self.base, self.anchors, self.data, self.seen, self.graded = base, anchors, data, set(seen), graded
         self.measured: dict[int, pd.DataFrame] = {}
+        self.predicted = pd.DataFrame(columns=PREDICTED)  # per item, by the model that was measured last
 
     def __call__(self, model: "nn.Module", epoch: int) -> pd.DataFrame:
         table = self.measure(model)
@@ -168,7 +164,7 @@ class DevEvaluator:
         if not self.graded:
             chosen = {name: entry for name, entry in chosen.items() if isinstance(entry[0], PairwiseTask)}
         system = self._with(model)
-        table = measure(system, chosen, self.anchors)
+        table, self.predicted = measure(system, chosen, self.anchors)
         if self.data == "official" and isinstance(self.base, BiEncoder):
             table = pd.concat([table, kept_similarities(self.base, system)], ignore_index=True)
         return table

@@ -1,7 +1,7 @@
 """A whole training: train, measure, interpolate, keep; or find what was kept when it was trained from the same before.
 
 In `training/` of the model's folder lies what a notebook draws: the loss (`history.csv`), the dev scores after every epoch
-(`epochs.csv`), and those of every α (`alphas.csv`).
+(`epochs.csv`), those of every α (`alphas.csv`), and the kept model's predictions for the dev items (`predictions.csv`).
 """
 
 import time
@@ -119,10 +119,13 @@ def tune(
     each = evaluate if evaluator and every_epoch else None
     model, history = trainer.train(architecture, settings, data, scratch, evaluate=each)
     seconds = time.perf_counter() - started
-    by_alpha, alpha = pd.DataFrame(), 1.0
+    by_alpha, alpha, predicted = pd.DataFrame(), 1.0, {}
     if alphas:
-        tuned = [evaluator.measure(interpolation.interpolate(start, model, a)).assign(alpha=a) for a in alphas]
-        by_alpha = pd.concat([before.assign(alpha=0.0), *tuned], ignore_index=True)
+        by_alpha = [before.assign(alpha=0.0)]
+        for a in alphas:
+            by_alpha.append(evaluator.measure(interpolation.interpolate(start, model, a)).assign(alpha=a))
+            predicted[a] = evaluator.predicted
+        by_alpha = pd.concat(by_alpha, ignore_index=True)
         alpha = choose_alpha(by_alpha, sts_budget) if len(alphas) > 1 else float(alphas[0])
         if not every_epoch:
             end = by_alpha[by_alpha.alpha == 1].drop(columns="alpha")
@@ -138,6 +141,7 @@ def tune(
     if lora:
         interpolation.save_adapter(model, lora, card, **about)
     tables = {"history": history, "epochs": by_epoch, "alphas": by_alpha}
+    tables["predictions"] = predicted.get(alpha, pd.DataFrame())
     interpolation.save(
         interpolation.interpolate(start, model, alpha), folder, card, tables, **about
     )  # last: it is done

@@ -105,8 +105,8 @@ def data(source: str, read: Callable[[], object], folder: Path) -> Step:
 
 
 def parameters(folder: Path) -> Step:
-    notebook = run_notebook.find_notebook("04")
-    known = run_notebook.check_parameters(notebook, {})
+    notebooks = [run_notebook.find_notebook(f"{number:02}") for number in range(1, 14)]
+    known = {notebook: run_notebook.check_parameters(notebook, {}) for notebook in notebooks}
     values = [
         None,
         True,
@@ -127,10 +127,10 @@ def parameters(folder: Path) -> Step:
     ]
 
     def step(chance: random.Random) -> tuple[str, str]:
-        name = chance.choice([*known, "no such", ""])
-        value = chance.choice(values)
+        notebook = chance.choice(notebooks)
+        name, value = chance.choice([*known[notebook], "no such", ""]), chance.choice(values)
         found, said = refusal(lambda: run_notebook.check_parameters(notebook, {name: value}))
-        return found, f"{name} = {value!r}"[:200] + said
+        return found, f"{notebook.stem}: {name} = {value!r}"[:200] + said
 
     return step
 
@@ -186,7 +186,7 @@ KINDS = [
     Kind("input", "GSM8K solutions", 2500, partial(texts, SUMS, gsm8k)),
     Kind("input", "parameters in YAML", 2000, partial(
         texts, YAML, lambda text: run_notebook.read_parameters(text, [["seed", text]]))),
-    Kind("input", "parameters of a notebook", 200, parameters),
+    Kind("input", "parameters of a notebook", 1000, parameters),
     Kind("input", "markup", 1500, html),
     Kind("input", "JSON files", 1500, partial(files, "x.json", SEALED, artefacts.read_json)),
     Kind("input", "kept answers", 1500, kept_answers),
