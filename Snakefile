@@ -34,7 +34,7 @@ ADAPTED = sweeps.adapted(config)  # those of them that notebook 06 fits an adapt
 TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores: name → the training they come from
 SINGLE = sweeps.section(config, "04", "trainings")  # by name, not of the sweep
 SWEEP = sweeps.section(config, "04", "sweep")
-MIXTURES = sweeps.section(config, "04", "mixtures").get("variants", {})
+MIXTURES = sweeps.mixtures(config)  # its trainings on several kinds of batches, which notebook 08 compares on dev data
 NEVIR = sweeps.section(config, "09", "trainings")
 COMMANDED = sweeps.by_command(config)  # what `nblib train` trains: name → what the configuration says
 FAMILIES = [name for name, settings in COMMANDED.items() if settings["architecture"] == "bi-encoder"]  # Vahtola's
@@ -140,9 +140,9 @@ rule all:
         f"{RUN}/report/index.html",
 
 
-rule mixtures:  # the search for the study's own encoder; no notebook shows it yet: snakemake mixtures --configfile …
+rule mixtures:  # the search for the study's own encoder alone: snakemake mixtures --configfile config/official.yaml
     input:
-        [f"{RUN}/sweep/results/04_{name}.csv" for name in TRAININGS if name.rpartition("-s")[0] in MIXTURES],
+        [f"{RUN}/sweep/results/04_{name}.csv" for name in MIXTURES],
 
 
 rule diagnosis:
@@ -432,10 +432,12 @@ rule hedge_trainings:
         notebook("08_hedge_trainings"),
         scored_by_07(),
         scored_by_command(*COMPARED),
+        [f"{RUN}/sweep/encoders/{name}.json" for name in MIXTURES],
     params:
         json=lambda wildcards: parameters(
             {},
             base=SWEEP["common"]["base"],
+            mixtures=MIXTURES,
             trainings=[tuned for tuned, training in TUNED.items() if folder_of(training) != RUN],
             data=SWEEP["common"]["score"],
             encoders=RECORDED,
@@ -443,7 +445,7 @@ rule hedge_trainings:
             sweep_dir=f"{RUN}/sweep",
         ),
     output:
-        outputs_of("08_hedge_trainings"),
+        outputs_of("08_hedge_trainings", mixtures=MIXTURES),
     log:
         f"{RUN}/notebooks/08_hedge_trainings.ipynb",
     shell:

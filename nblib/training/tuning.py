@@ -32,6 +32,7 @@ class Tuned:
         history: the loss (see `trainer.train`).
         epochs: dev scores by epoch (0: the base); empty where nothing was measured.
         alphas: dev scores by α (0: the base, 1: as trained); empty where nothing was measured.
+        predictions: of the kept model, for each dev item; empty where nothing was measured.
         alpha: how far from the base to the trained weights the kept model is.
         seconds: what the training took.
         found: it was trained before, and nothing was trained now.
@@ -41,6 +42,7 @@ class Tuned:
     history: pd.DataFrame
     epochs: pd.DataFrame
     alphas: pd.DataFrame
+    predictions: pd.DataFrame
     alpha: float
     seconds: float
     found: bool
@@ -152,7 +154,9 @@ def tune(
 def load(folder: str | Path, found: bool = False) -> Tuned:
     """A finished training from the folder of its model."""
     folder = paths.resolve(folder)
-    tables = {name: _read(folder / "training" / f"{name}.csv") for name in ("history", "epochs", "alphas")}
+    tables = {
+        name: _read(folder / "training" / f"{name}.csv") for name in ("history", "epochs", "alphas", "predictions")
+    }
     about = artefacts.about(folder)
     return Tuned(folder, **tables, alpha=about["alpha"], seconds=about["seconds"], found=found)
 

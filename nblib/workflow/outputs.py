@@ -80,7 +80,11 @@ OUTPUTS = {
         sometimes="fig_sts tab_general_changes",
         per_variant=True,
     ),
-    "08_hedge_trainings": Declared("size parts diversity frontier record", "trainings changes singles"),
+    "08_hedge_trainings": Declared(
+        "size parts diversity frontier record mixtures",
+        "trainings changes singles mixtures mixture_changes",
+        only_with=dict.fromkeys(["fig_mixtures", "tab_mixtures", "tab_mixture_changes"], "mixtures"),
+    ),
     "09_nevir_architectures": Declared(
         "words architectures preference epochs",
         "nevir tests",

@@ -86,6 +86,12 @@ def scored(config: Mapping) -> dict[str, str]:
     return found
 
 
+def mixtures(config: Mapping) -> list[str]:
+    """The trainings of notebook 04 on several kinds of batches that are a sweep's."""
+    single = section(config, "04", "trainings")
+    return [name for name, settings in declared(config).items() if "kinds" in settings and name not in single]
+
+
 def data(config: Mapping, training: str) -> str:
     """The data on which notebook 07 scores a training's encoders: mini, official or sample."""
     return declared(config)[training]["score"]

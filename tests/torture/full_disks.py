@@ -3,7 +3,6 @@
 The disk is a small file system in memory, which only root can mount; without that, these cases are left out.
 """
 
-import atexit
 import os
 import random
 import subprocess
@@ -29,6 +28,7 @@ from nblib.training import tuning
 from nblib.training.trainer import Settings
 
 SIZE = 4 * 2**20  # bytes
+MOUNTED: list[Path] = []
 
 
 def filling(make: Callable[[Path, Path], Callable[[], Path]], folder: Path) -> Step:
@@ -41,7 +41,7 @@ def filling(make: Callable[[Path, Path], Callable[[], Path]], folder: Path) -> S
     disk.mkdir()
     needs.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", disk], check=True)
-    atexit.register(subprocess.run, ["umount", "-l", disk], check=False)
+    MOUNTED.append(disk)
     write = make(needs, disk)
 
     def step(chance: random.Random) -> tuple[str, str]:
@@ -68,6 +68,12 @@ def filling(make: Callable[[Path, Path], Callable[[], Path]], folder: Path) -> S
         return found, said
 
     return step
+
+
+def unmount() -> None:
+    """Give all disks back; their folders can be removed then."""
+    while MOUNTED:
+        subprocess.run(["umount", "-l", MOUNTED.pop()], check=False)
 
 
 def scores(needs: Path, disk: Path) -> Callable[[], Path]:

@@ -34,6 +34,14 @@ FAULTS = list(dict.fromkeys(kind.fault for kind in KINDS))
 COLUMNS = ["fault", "kind", "number", "outcome", "seconds", "cpu_seconds", "commit", "said"]
 
 
+ABOUT = """\
+`make torture` writes this page's table. *Named*: one sentence says which file and how to mend it, or why an input is
+refused. *Whole*: what is read is what was written, or the input is taken. *As an edit*: a file that people edit was
+changed and is still well-formed. *Nothing yet*: the work counts as not begun, and the next run does it. The other
+outcomes break [a promise](promises.md); a killed job is run again before its files are looked at.
+"""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60, help="when to stop (default: %(default)s)")
@@ -45,9 +53,12 @@ def main() -> None:
     record = paths.writable_folder("runs/torture") / f"cases_{given.seed}.csv"
     end = time.monotonic() + 60 * given.minutes
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, NBLIB_CACHE=f"{folder}/cache"):
-        for kind in KINDS:
-            if kind.fault in given.fault:
-                run(kind, Path(folder), given.seed, record, end)
+        try:
+            for kind in KINDS:
+                if kind.fault in given.fault:
+                    run(kind, Path(folder), given.seed, record, end)
+        finally:
+            full_disks.unmount()
     cases = read(record)
     table = summary(cases)
     table.to_csv(record.with_name(f"table_{given.seed}.csv"), index=False)
@@ -140,13 +151,9 @@ def _page(table: pd.DataFrame, cases: pd.DataFrame, seed: int) -> Iterator[str]:
     about = provenance.collect()
     commits = ", ".join(dict.fromkeys(cases.commit)) or "none"
     yield "# What faults, damage and bad input do\n"
-    yield (
-        "`make torture` writes this page's table. *Named*: one sentence says which file and how to mend it, or why an input is "
-        "refused. *Whole*: what is read is what was written, or the input is taken. *As an edit*: a file that people edit was "
-        "changed and is still well-formed. *Nothing yet*: the work counts as not begun, and the next run does it. The other "
-        "outcomes break a promise (docs/promises.md); a killed job is run again before its files are looked at.\n"
-    )
-    yield f"Seed {seed}; commit {commits}; {about['finished'][:10]}; {about['platform']}, Python {about['python']}.\n"
+    yield ABOUT
+    yield f"Seed {seed}; commit {commits}; {about['finished'][:10]};"
+    yield f"{about['platform']}, Python {about['python']}.\n"
     yield f"| {' | '.join(table.columns)} |"
     yield "|" + "---|" * len(table.columns)
     for row in table.itertuples(index=False):
