@@ -6,7 +6,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 CPU_BATCH = 4500  # characters (some 1,000 tokens); larger batches leave a CPU's caches: documents 1.3 times as slow
 CHUNK = 1024  # texts encoded between two commits: what a killed run can lose
+MANY = 10_000  # texts that are worth the start of a process for each of several GPUs
 
 
 class EmbeddingError(StudyError):
@@ -55,10 +56,11 @@ def encode(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric", 
     with _Store(encoder, role) as store:
         known = store.get(distinct)
         new = [text for text in distinct if text not in known]
-        with tqdm(total=len(new), desc=f"{encoder.name}: encoding", unit="text", disable=not new) as progress:
+        bar = tqdm(total=len(new), desc=f"{encoder.name}: encoding", unit="text", disable=not new)
+        with bar as progress, _processes(encoder, len(new)) as pool:
             for start in range(0, len(new), CHUNK):
                 chunk = new[start : start + CHUNK]
-                vectors = _run(encoder, chunk, role, batch_size)
+                vectors = _run(encoder, chunk, role, batch_size, pool)
                 store.put(chunk, vectors)
                 known.update(zip(chunk, vectors, strict=True))
                 progress.update(len(chunk))
@@ -98,7 +100,9 @@ def seconds_to_encode(encoder: Encoder, texts: list[str], *, role: Role = "symme
     return time.perf_counter() - started
 
 
-def _run(encoder: Encoder, texts: list[str], role: Role, batch_size: int) -> np.ndarray:
+def _run(
+    encoder: Encoder, texts: list[str], role: Role, batch_size: int, pool: dict | None = None
+) -> np.ndarray:  # fmt: skip
     import torch  # texts that are on disk don't need it
 
     from nblib.models.onednn import linear_by_onednn
@@ -116,10 +120,31 @@ def _run(encoder: Encoder, texts: list[str], role: Role, batch_size: int) -> np.
             batch_size=batch_size,
             show_progress_bar=False,
             convert_to_numpy=True,
+            pool=pool,
         )
     vectors = np.asarray(vectors, dtype=np.float32)
     check(vectors, texts, encoder.name)
     return vectors
+
+
+@contextmanager
+def _processes(encoder: Encoder, texts: int) -> Iterator[dict | None]:
+    """A process for each of several GPUs, which share the texts; None where there are few texts or not several GPUs."""
+    devices = _devices() if texts >= MANY else []
+    if len(devices) < 2:
+        yield None
+        return
+    pool = encoder.model.start_multi_process_pool(devices)
+    try:
+        yield pool
+    finally:
+        encoder.model.stop_multi_process_pool(pool)
+
+
+def _devices() -> list[str]:
+    import torch
+
+    return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
 
 
 def check(vectors: np.ndarray, texts: Sequence[str], name: str) -> None:

@@ -7,7 +7,6 @@ trains, asks the dev pairs before and after, and keeps all of it; a training tha
 """
 
 import shutil
-import subprocess
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from nblib.models.language_models import Dtype, LanguageModel
 from nblib.models.llm_adapters import LoraError
 from nblib.results import published
 from nblib.training import checkpoints, finished
+from nblib.training.processes import backend, launch
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -231,28 +231,13 @@ def train(
     if processes == 1:
         _run(folder)
     else:
-        _launch(folder, processes)
+        launch("nblib.training.llm_lora", folder, processes)
     tuned = llm_adapters.load(settings.base, folder / "adapter", dtype=settings.dtype)
     return tuned, artefacts.read_table(folder / "history.csv")
 
 
 def _texts_sha256(table: pd.DataFrame) -> str:
     return finished.texts_sha256(table[["sentence_1", "sentence_2", "answer"]].itertuples(index=False))
-
-
-def _launch(folder: Path, processes: int) -> None:
-    """Run `_run` in several processes, as `accelerate launch --multi_gpu -m nblib.training.llm_lora FOLDER` does; where there
-    is no GPU the trainer takes the CPU."""
-    launcher = ["accelerate.commands.launch", "--multi_gpu", "--num_machines", "1", "--num_processes", str(processes)]
-    trainers = ["--mixed_precision", "no", "--dynamo_backend", "no"]  # is the trainer's business
-    done = subprocess.run(
-        [sys.executable, "-m", *launcher, *trainers, "-m", "nblib.training.llm_lora", str(folder)],
-        cwd=paths.PROJECT_ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}, without a word"]
-        own = [line for line in lines if line.startswith("nblib.")]
-        raise LoraError(f"The training in {processes} processes failed: {(own or lines)[0 if own else -1]}")
 
 
 class _AnswerTrainer(Trainer):
@@ -284,7 +269,7 @@ def _run(folder: Path) -> None:
         gradient_accumulation_steps=settings.accumulation, lr_scheduler_type="linear", bf16=settings.bf16, use_cpu=not gpu,
         activation_checkpointing=settings.checkpointing, activation_checkpointing_kwargs={"use_reentrant": False},
         seed=settings.seed, remove_unused_columns=False, dataloader_pin_memory=gpu, ddp_find_unused_parameters=False,
-        ddp_backend="gloo" if processes > 1 and not gpu else None,
+        ddp_backend=backend(processes),
         save_strategy="steps", save_steps=job["checkpoint_steps"], save_total_limit=1, logging_steps=0.02, report_to="none",
     )  # fmt: skip
     trainer = _AnswerTrainer(

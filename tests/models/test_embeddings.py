@@ -63,6 +63,23 @@ def test_vectors_come_in_the_order_of_the_texts_whatever_their_length_and_repeat
     assert got[0].tobytes() != got[3].tobytes()
 
 
+def test_two_processes_give_the_embeddings_of_one(tiny_encoder, fresh_cache, monkeypatch):
+    texts = [f"the {'not ' * (k % 5)}boat {k} is red" for k in range(40)]
+    alone = embeddings.encode(replace(tiny_encoder, cacheable=False), texts)
+    monkeypatch.setattr(embeddings, "MANY", 1)
+    monkeypatch.setattr(embeddings, "_devices", lambda: ["cpu", "cpu"])
+    pools = []
+    kind = type(tiny_encoder.model)  # the model itself goes to the processes, so it must not be changed
+    start = kind.start_multi_process_pool
+    monkeypatch.setattr(
+        kind, "start_multi_process_pool", lambda self, devices: pools.append(start(self, devices)) or pools[-1]
+    )
+    together = embeddings.encode(tiny_encoder, texts)
+    assert len(pools) == 1 and len(pools[0]["processes"]) == 2
+    units = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (together, alone)]
+    assert abs(units[0] - units[1]).max() < 1e-6
+
+
 def test_a_pandas_column_and_no_texts_at_all_are_fine(counted):
     encoder, reached = counted
     assert embeddings.encode(encoder, pd.Series(TEXTS)).tobytes() == embeddings.encode(encoder, TEXTS).tobytes()

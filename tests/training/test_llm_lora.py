@@ -279,7 +279,7 @@ def test_the_message_names_what_failed_in_a_process_of_the_launcher(
 ):
     failed = subprocess.CompletedProcess([], 1, stderr=stderr)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
-    with pytest.raises(LoraError, match=f"The training in 2 processes failed: .*{message}|{message}"):
+    with pytest.raises(FinetuningError, match=f"The training in 2 processes failed: .*{message}|{message}"):
         llm_lora.train(settings, table.head(16), tmp_path, processes=2)
 
 
