@@ -16,7 +16,7 @@ import pandas as pd
 
 from nblib import paths, shipped
 from nblib.analysis import training_comparison
-from nblib.benchmarks import catalogue, scoring
+from nblib.benchmarks import catalogue, general_ability, scoring
 from nblib.errors import StudyError
 from nblib.results import comparison, published
 
@@ -192,6 +192,35 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
     return _changed(check, catalogue.get(task), before, after, found, (before, after))
 
 
+def _general(check: Mapping, evidence: Evidence) -> Outcome | None:
+    """A category of MTEB's tasks, or the mean of all, before and after: `after` is higher, lower or the same."""
+    before, after, average = check["before"], check["after"], check["average"]
+    try:
+        table = _general_changes(evidence.run_dir, before, after)
+    except scoring.ScoreError:  # one of them was not measured
+        return None
+    rows = table[table.average == average]
+    if rows.empty:
+        return None
+    found = rows.iloc[0]
+    what = f"{average}, {found.tasks} of MTEB's tasks" if found.tasks > 1 else f"{average}, one of MTEB's tasks"
+    sentence = (
+        f"{what}: {before} {found.before:.1f}, {after} {found.after:.1f} ({found.difference:+.1f}, {found.low:+.1f} to "
+        f"{found.high:+.1f})"
+    )
+    return Outcome(sentence, _holds(check, found.low, found.high), (before, after))
+
+
+@cache
+def _general_changes(run_dir: Path, before: str, after: str) -> pd.DataFrame:
+    return general_ability.changes(run_dir, before, after)
+
+
+def _holds(check: Mapping, low: float, high: float) -> bool:
+    """Whether the interval of a change shows what is expected."""
+    return bool({"higher": low > 0, "lower": high < 0, "same": low <= 0 <= high}[check["expect"]])
+
+
 def _seeds(check: Mapping, evidence: Evidence) -> Outcome | None:
     """As `_change`, of trainings of the sweep over their seeds. `before` and `after` name variants, or a system of the run."""
     task, sides = check["task"], []
@@ -219,13 +248,12 @@ def _changed(
     check: Mapping, task: "LocalTask", before: str, after: str, found: Mapping, systems: tuple[str, ...]
 ) -> Outcome:
     low, high = found["low"], found["high"]
-    holds = {"higher": low > 0, "lower": high < 0, "same": low <= 0 <= high}
     sampled = f", {task.sampled}" * bool(task.sampled) + ", Pearson's r × 100" * (task.headline() == "pearson")
     sentence = (
         f"{task.label}{sampled}: {before} {found['before']:.1f}, {after} {found['after']:.1f} ({found['difference']:+.1f}, "
         f"{low:+.1f} to {high:+.1f}, n = {found['n']:,})"
     )
-    return Outcome(check.get("words", "") + sentence, bool(holds[check["expect"]]), systems)
+    return Outcome(check.get("words", "") + sentence, _holds(check, low, high), systems)
 
 
 def _bound(check: Mapping, evidence: Evidence) -> Outcome | None:
@@ -302,6 +330,7 @@ def _printed(check: Mapping, evidence: Evidence) -> Outcome | None:
 
 _CHECKS = {
     "change": _change,
+    "general": _general,
     "seeds": _seeds,
     "bound": _bound,
     "apart": _apart,

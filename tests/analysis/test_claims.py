@@ -276,6 +276,28 @@ def test_a_change_is_paired_on_the_same_items(check, tmp_path, right, holding):
     assert check(absent).verdict == NOT_MEASURED
 
 
+@pytest.mark.parametrize(("interval", "holding"), [((0.2, 1.8), "higher"), ((-1.8, -0.2), "lower"), ((-1, 1), "same")])
+def test_general_ability_is_judged_by_the_category_asked_for(check, interval, holding, monkeypatch):
+    changes = pd.DataFrame({
+        "average": ["STS", "Retrieval"], "tasks": [9, 1], "before": 80.0, "after": 81.0, "difference": 1.0,
+        "low": [interval[0], -5.0], "high": [interval[1], -4.0],
+    })  # fmt: skip
+    asked = []
+    monkeypatch.setattr(claims, "_general_changes", lambda run_dir, *sides: asked.append(sides) or changes)
+    of_sts = {"kind": "general", "average": "STS", "before": "base", "after": "tuned"}
+    for expect in ("higher", "lower", "same"):
+        row = check({**of_sts, "expect": expect})
+        assert row.verdict == (SUPPORTED if expect == holding else NOT_SUPPORTED)
+    assert "STS, 9 of MTEB's tasks: base 80.0, tuned 81.0 (+1.0, " in row.measured
+    assert set(asked) == {("base", "tuned")}
+    assert check({**of_sts, "average": "Reranking", "expect": "same"}).verdict == NOT_MEASURED
+
+
+def test_general_ability_that_was_not_measured_is_said(check):
+    asked = {"kind": "general", "average": "STS", "before": "base", "after": "tuned", "expect": "same"}
+    assert check(asked).verdict == NOT_MEASURED
+
+
 def test_one_check_not_measured_leaves_the_verdict_to_the_others(check, given, tmp_path):
     measured = measurements.validate(pd.DataFrame([score("a", 8.1, 6.0, 10.0)]), "here")
     given({"checks": [BELOW, {**BELOW, "system": "absent"}]})
