@@ -103,8 +103,9 @@ def run(arguments: argparse.Namespace) -> None:
         evaluator = DevEvaluator(system, dev, seen, "nevir", trainer.ARCHITECTURES[architecture].graded)
     number = sum(map(len, examples.values()))
     about = {"scale": arguments.scale, "data": arguments.data, "training_data": chosen.training_set, "examples": number}
+    places = [paths.inside(run_dir, kind, name) for kind in ("encoders", "trainings", "checkpoints")]
     tuned = tuning.tune(
-        architecture, settings, examples, paths.inside(run_dir, "encoders", name), paths.inside(run_dir, "checkpoints", name),
+        architecture, settings, examples, *places,
         evaluator=evaluator, every_epoch=curve == "epochs", alphas=[1.0] if curve == "ends" else [],
         source=f"{number:,} examples: {chosen.about}, seed {settings.seed}.", again=arguments.again, **about,
     )  # fmt: skip
