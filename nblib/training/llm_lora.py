@@ -381,7 +381,7 @@ def tune(
     checked = {"code_version": CODE_VERSION, "texts": texts, "base_weights": base_weights}
     made_from |= {**checked, "dev": _texts_sha256(dev_pairs)}
     found = not again and finished.is_finished(folder, trained_from)
-    kept = None if again else records.find(record, made_from, ["history", "dev"], apart_from=["dev"])
+    kept = None if again else records.find(record, made_from, ["history", "dev"], about, apart_from=["dev"])
     same_dev = kept and kept.about["made_from"].get("dev", made_from["dev"]) == made_from["dev"]
     if same_dev and (found or not folder.is_dir()):
         return Tuned(folder, kept, found=True, has_model=found)

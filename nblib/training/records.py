@@ -70,32 +70,36 @@ def save(
 
 
 def find(
-    folder: str | Path, made_from: Mapping[str, Any], tables: Collection[str], apart_from: Collection[str] = ()
-) -> Record | None:
+    folder: str | Path, made_from: Mapping[str, Any], tables: Collection[str], about: Mapping[str, Any],
+    apart_from: Collection[str] = (),
+) -> Record | None:  # fmt: skip
     """The record in a folder, where it is undamaged, has these tables, and is of just this training.
 
     Args:
         made_from: of the training that is asked for; what JSON doesn't know counts as its text. A record that lacks some of
             `CHECKSUMS` fits by the rest.
+        about: what else is known of it: without a checksum of the texts, their name and number must be those of the record.
         apart_from: what may be other than that.
     """
     folder = paths.resolve(folder)
     if not (folder / FILE).exists():
         return None
     try:
-        about = artefacts.read_json(folder / FILE)
-        for name, digest in about["tables"].items():
+        kept = artefacts.read_json(folder / FILE)
+        for name, digest in kept["tables"].items():
             if artefacts.sha256(artefacts.check(folder / f"{name}.csv")) != digest:
                 raise artefacts.DamageError(f"{folder / name}.csv is of another training than {folder / FILE}.")
     except artefacts.DamageError as error:
         logger.warning("Trained again, because its record is damaged: %s", error)
         return None
-    kept, asked = about["made_from"], artefacts.as_json(made_from)
-    unknown = [name for name in asked if name not in kept]
-    differing = [name for name, value in kept.items() if name not in apart_from and asked.get(name) != value]
-    if differing or not CHECKSUMS.keys() >= set(unknown) or not set(tables) <= about["tables"].keys():
+    named, asked = kept["made_from"], artefacts.as_json(made_from)
+    unknown = [name for name in asked if name not in named]
+    differing = [name for name, value in named.items() if name not in apart_from and asked.get(name) != value]
+    if "texts" in unknown:
+        differing += [name for name, value in about.items() if name not in ("scale", "name") and kept.get(name) != value]
+    if differing or not CHECKSUMS.keys() >= set(unknown) or not set(tables) <= kept["tables"].keys():
         return None
-    return Record(folder, about, tuple(CHECKSUMS[name] for name in unknown))
+    return Record(folder, kept, tuple(CHECKSUMS[name] for name in unknown))
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def tune(
     models = list(filter(None, [folder, *parts, lora]))
     checked = {"code_version": trainer.CODE_VERSION, "texts": texts, "base_weights": base_weights}
     wanted = ["epochs"] * bool(evaluator) + ["alphas"] * bool(alphas)
-    if not again and (kept := records.find(record, {**made_from, **checked}, wanted)):
+    if not again and (kept := records.find(record, {**made_from, **checked}, wanted, about)):
         has_model = all(finished.is_finished(left, fingerprint) for left in models)
         if has_model or not folder.is_dir():
             return Tuned(folder, kept, found=True, has_model=has_model)

@@ -12,10 +12,10 @@ from nblib import artefacts, paths
 from nblib.errors import StudyError
 from nblib.results import answers
 
-# Settings, per-item predictions and results of each system, those of the sweep included.
+# Settings, training records, per-item predictions and results of each system, those of the sweep included.
 PARTS = [
-    "encoders/*.json", "scores/*/*", "results/*", "figures/04_encoder_training/fig_training_*.csv*",
-    "sweep/encoders/*.json", "sweep/scores/*/*",
+    "encoders/*.json", "trainings/*/*", "scores/*/*", "results/*", "figures/04_encoder_training/fig_training_*.csv*",
+    "sweep/encoders/*.json", "sweep/trainings/*/*", "sweep/scores/*/*",
 ]  # fmt: skip
 TEXTS = ["gsm8k_*"]  # files with a data set's texts, which we don't distribute
 # The tables behind the figures that show an exhibit without numbers: notebook 13 looks for them.

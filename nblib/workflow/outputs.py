@@ -52,13 +52,13 @@ OUTPUTS = {
     "04_encoder_training": Declared(
         "training alpha",
         "dev figure1",
-        files=("encoders/{variant}/model.safetensors", "encoders/{variant}/README.md", "encoders/{variant}.json"),
+        files=("trainings/{variant}/training.json",),  # not the weights: it can be shown without them
         per_variant=True,
     ),
     "05_llm_lora": Declared(
         "loss dev",
         "settings dev cost",
-        files=("llms/{variant}/adapter_model.safetensors", "llms/{variant}/README.md", "llms/{variant}.json"),
+        files=("trainings/{variant}/training.json",),
         per_variant=True,
     ),
     "06_negation_adapter": Declared(

@@ -136,12 +136,20 @@ def test_a_record_without_checksums_is_shown_by_its_settings_and_says_so(toy, ev
     first = trained_and_then_without_weights(toy, evaluator, tmp_path)
     made_from = {key: value for key, value in first.record.about["made_from"].items() if key not in records.CHECKSUMS}
     artefacts.write_json(first.record.folder / records.FILE, {**first.record.about, "made_from": made_from})
-    shown = tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0])
+    shown = tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0], training_data="both")
     assert not shown.has_model and len(trainings) == 1
     assert "it has no checksum of dev data, code version, texts, base weights, which may differ" in shown.sentence
-    made_from.pop("learning_rate")
+
+
+@pytest.mark.parametrize("what", ["training_data", "setting"])
+def test_a_record_without_checksums_needs_the_name_of_its_texts_and_all_settings(what, toy, evaluator, tmp_path):
+    first = trained_and_then_without_weights(toy, evaluator, tmp_path)
+    made_from = {key: value for key, value in first.record.about["made_from"].items() if key not in records.CHECKSUMS}
+    if what == "setting":
+        made_from.pop("learning_rate")
     artefacts.write_json(first.record.folder / records.FILE, {**first.record.about, "made_from": made_from})
-    assert not tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0]).found, "not even its settings are known"
+    texts = {"training_data": "both" if what == "setting" else "only negation"}
+    assert not tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0], **texts).found
 
 
 @pytest.mark.parametrize("what", ["settings", "texts", "base", "code version", "alphas", "dev data"])
