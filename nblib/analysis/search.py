@@ -12,7 +12,7 @@ import pandas as pd
 
 from nblib import artefacts, corpora, paths
 from nblib.errors import StudyError
-from nblib.models.systems import System
+from nblib.models.systems import StoredSystem, System
 
 CORPUS = "nevir_mini"
 QUESTIONS = ("nevir_mini-001", "nevir_mini-007", "nevir_mini-013")
@@ -30,6 +30,8 @@ def run(system: System, run_dir: str | Path, pair_ids: Sequence[str] = QUESTIONS
         pair, query, rank (1 is best), passage, similarity, right (it answers this question), other (it answers the pair's
         other question); `SHOWN` rows a question.
     """
+    if isinstance(system, StoredSystem):  # it can't search: what it found before is shown
+        return artefacts.read_table(_file(run_dir, system.name))
     pairs = corpora.load(CORPUS)
     passages = [*pairs.doc1, *pairs.doc2]
     chosen = pairs.set_index("id").loc[list(pair_ids)]
