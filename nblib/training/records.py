@@ -49,6 +49,12 @@ class Record:
         return Record(self.folder, about, self.unknown)
 
 
+def is_alone(run_dir: str | Path, name: str) -> bool:
+    """Whether a run has the record of a training, and no longer its weights."""
+    run = paths.resolve(run_dir)
+    return (run / "trainings" / name / FILE).is_file() and not any((run / kind / name).is_dir() for kind in ("encoders", "llms"))
+
+
 def save(
     folder: str | Path, made_from: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], **about: Any
 ) -> Record:

@@ -1,11 +1,14 @@
 """What scoring costs and cuts off."""
 
+from types import SimpleNamespace
+
 import pytest
 from support.encoders import tiny
 from torch import nn
 
 from nblib.benchmarks import efficiency
 from nblib.models import embeddings
+from nblib.models.systems import BiEncoder
 
 
 def test_over_long_texts_are_counted(tmp_path):
