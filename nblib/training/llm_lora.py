@@ -192,6 +192,23 @@ def accuracy(asked: pd.DataFrame, *by: str) -> pd.DataFrame:
     return found.assign(base=100 * found.base, tuned=100 * found.tuned).reset_index()
 
 
+def by_kind(scored: pd.DataFrame) -> pd.DataFrame:
+    """The shares right of all variants of a kind together: n, base, tuned, by kind in the order of the rows.
+
+    Args:
+        scored: `accuracy` by kind and variant.
+    """
+    right = scored.assign(base=scored.base * scored.n, tuned=scored.tuned * scored.n)
+    found = right.groupby("kind", sort=False)[["n", "base", "tuned"]].sum()
+    return found.assign(base=found.base / found.n, tuned=found.tuned / found.n)
+
+
+def one_answer(right: pd.Series) -> str:
+    """The answer that a model gives to every pair, by the shares right of each kind; "" where it gives both."""
+    given = {(100, 0): "Yes", (0, 100): "No"}
+    return given.get((round(right.negation, 6), round(right.hedging, 6)), "")
+
+
 def _padding(tokenizer: PreTrainedTokenizerBase) -> int:
     """Any token will do: the attention mask hides it."""
     return next(token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id, 0) if token is not None)
