@@ -43,7 +43,6 @@ CURVES = [name for name, settings in COMMANDED.items() if settings.get("curve", 
 RANKERS = {name.replace(":", "-"): name for name in config["09"]["rankers"]}  # as files are named → as `nblib score` takes it
 LORAS = sweeps.section(config, "05", "loras")  # notebook 05 runs once for each: name → its parameters
 LLMS = sweeps.section(config, "11", "models")  # notebook 11 runs once for each, and for each LoRA: name → its parameters
-EXAMINED = next(iter(LORAS), None)  # the LoRA whose GSM8K errors notebook 12 looks at: the first
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
 NBLIB = f"{sys.executable} -m nblib.workflow.cli"
 EXECUTE = f"{NBLIB} run"
@@ -89,9 +88,10 @@ def outputs_of(name, variant="", folder=RUN, **given):
     return [directory(file.rstrip("/")) if file.endswith("/") else file for file in found]
 
 
-def found_again(files):
+def found_again(files, *more):
     """Outputs of a job that finds what was trained or answered before: Snakemake must not remove that before the job runs."""
-    lasting = [f"{folder}/{kind}/" for folder in (RUN, f"{RUN}/sweep", "{folder}") for kind in ("trainings", "encoders", "scores")]
+    kinds = ["trainings", "scores", *more]
+    lasting = [f"{folder}/{kind}/" for folder in (RUN, f"{RUN}/sweep", "{folder}") for kind in kinds]
     return [flag(file, "update") if file.startswith(tuple(lasting)) else file for file in files]
 
 
@@ -520,14 +520,16 @@ def read_by_11():
     return [*catalogue.corpora_of(config["11"]["common"]["data"]), *(f"{name}{form}" for name in ("mmlu", "hellaswag", "gsm8k"))]
 
 
-def llm_outputs(llm):
-    """The outputs of notebook 11 for a language model."""
-    return outputs_of("11_llm_benchmarks", llm, data=config["11"]["common"]["data"])
-
-
 def gsm8k_predictions(llm):
-    """The solutions of notebook 11, for notebook 12."""
-    return next(file for file in llm_outputs(llm) if "/gsm8k" in file)
+    """The solutions of notebook 11, for notebook 12. They have a data set's texts, so they are in no archive."""
+    form = "_mini" if config["11"]["common"]["data"] == "mini" else ""
+    return f"{RUN}/scores/{llm}/gsm8k{form}_test.parquet"
+
+
+# The LoRA whose GSM8K errors notebook 12 looks at: the first; none where neither its weights nor its solutions are here.
+EXAMINED = next(iter(LORAS), None)
+if EXAMINED and records.is_alone(RUN, EXAMINED) and not Path(gsm8k_predictions(EXAMINED)).is_file():
+    EXAMINED = None
 
 
 def asked(llm):
@@ -555,7 +557,7 @@ rule llm_benchmarks:
         entries=lambda wildcards: registered(*read_by_11(), asked(wildcards.llm)["base"]),
     priority: 1
     output:
-        found_again(llm_outputs("{llm}")),
+        found_again(outputs_of("11_llm_benchmarks", "{llm}"), "results"),
     log:
         f"{RUN}/notebooks/11_llm_benchmarks/{{llm}}.ipynb",
     resources:
@@ -567,7 +569,7 @@ rule llm_benchmarks:
 rule gsm8k_errors:
     input:
         notebook("12_gsm8k_errors"),
-        lambda wildcards: [gsm8k_predictions(LORAS[EXAMINED]["base"]), gsm8k_predictions(EXAMINED)],
+        lambda wildcards: [f"{RUN}/results/11_{llm}.csv" for llm in (LORAS[EXAMINED]["base"], EXAMINED)],  # and the solutions
         "data/gsm8k/quantities.csv",
         "data/published/truong_table5.csv",
         "data/published/truong_table5_examples.jsonl",
@@ -601,7 +603,7 @@ rule results:
         scored_by_command(*SYSTEMS),
         expand(rules.train_family.output, commanded=FAMILIES),
         [*rules.hedge_trainings.output, *rules.nevir_architectures.output, *rules.semantoneg_families.output] if SWEEP else [],
-        [file for llm in {**LLMS, **LORAS} for file in llm_outputs(llm)],
+        expand(rules.llm_benchmarks.output, llm={**LLMS, **LORAS}),
         rules.gsm8k_errors.output if EXAMINED else [],
     params:
         json=lambda wildcards: parameters({}),
