@@ -132,16 +132,19 @@ def _score_family(
     from nblib.models import encoders
     from nblib.models.systems import BiEncoder
 
-    base, trained = encoders.load(settings.base), encoders.load(str(tuned.folder))
-    spec = replace(base.spec, name=given.name, sha256=None)
-    encoder = replace(trained, spec=spec, cacheable=False)
-    scored = scoring.score(BiEncoder(encoder), [TASK], given.run_dir, dev_splits=False).summary
+    if tuned.has_model:
+        base, trained = encoders.load(settings.base), encoders.load(str(tuned.folder))
+        spec = replace(base.spec, name=given.name, sha256=None)
+        system = BiEncoder(replace(trained, spec=spec, cacheable=False))
+    else:
+        system = scoring.stored_system(given.run_dir, given.name)
+    scored = scoring.score(system, [TASK], given.run_dir, dev_splits=False).summary
     rows = scoring.result_rows(
-        scored, given.name, given.scale, fingerprint=encoder.fingerprint,
+        scored, given.name, given.scale, fingerprint=system.fingerprint,
         trained_on=f"{chosen.about} ({number:,} pairs), seed {settings.seed}, from {settings.base}",
     )  # fmt: skip
     file = paths.inside(given.run_dir, "results", f"07_{given.name}.csv")
     results.save(
         rows, file, **vars(settings), family=chosen.family, pairs_used=number, loss_at_end=tuned.history.loss.iloc[-1],
-        scale=given.scale, fingerprint=encoder.fingerprint, seconds=tuned.seconds,
+        scale=given.scale, fingerprint=system.fingerprint, seconds=tuned.seconds,
     )  # fmt: skip
