@@ -26,7 +26,7 @@ MADE_BY = {
     "triples": "nblib run 03 out.ipynb -p run_dir {run}",
     "encoders": "nblib run 04 out.ipynb -p name {name} -p run_dir {run} (or nblib train {name} …)",
     "llms": "nblib run 05 out.ipynb -p name {name} -p run_dir {run}",
-    "trainings": "nblib run 04 out.ipynb -p name {name} -p run_dir {run} (a LoRA of a language model: 05; or nblib train {name} …)",
+    "trainings": "nblib run 04 out.ipynb -p name {name} -p run_dir {run} (LoRA of a language model: 05; or nblib train)",
     "adapters": "nblib run 06 out.ipynb -p encoder {name} -p run_dir {run}",
     "scores": "nblib score {name} --run-dir {run} (of a language model: nblib run 11 out.ipynb -p run_dir {run})",
     "results": "nblib run {number} out.ipynb -p run_dir {run}",

@@ -138,7 +138,9 @@ def _stored_scores(system: StoredSystem, names: Sequence[str], dev_splits: bool)
         for split in ["test", *scored]:
             table = load_predictions(system.run_dir, system.name, name, split)
             if set(table.id) != set(task.rows(split).id):
-                raise ScoreError(f"The predictions of {system.name} on {name} are on other items than today's. Score it anew.")
+                raise ScoreError(
+                    f"The predictions of {system.name} on {name} are on other items than today's. Score it anew."
+                )
             task.predictions[split] = predictions[name, split] = table
         rows += [{**row, "seconds": math.nan} for row in summarise(task)]
     return Scores(pd.DataFrame(rows), predictions, {})
@@ -169,7 +171,9 @@ def stored_system(run_dir: str | Path, name: str) -> StoredSystem:
     """
     known = about(run_dir, name)
     if not known.get("fingerprint"):
-        raise ScoreError(f"{run_dir} has neither the weights of {name} nor scores that name their fingerprint. Train it.")
+        raise ScoreError(
+            f"{run_dir} has neither the weights of {name} nor scores that name their fingerprint. Train it."
+        )
     fields = ("name", "kind", "fingerprint", "source", "base", "precision", "parameters")
     return StoredSystem(run_dir=paths.resolve(run_dir), **{key: known[key] for key in fields if key in known})
 
@@ -547,7 +551,11 @@ def trained_on(run_dir: str | Path, system: str) -> str:
     """
     name, _, adapter = system.removesuffix(BFLOAT16).partition("+")
     run = paths.resolve(run_dir)
-    sidecars = [run / "encoders" / f"{name}.json", run / "llms" / f"{name}.json", run / "trainings" / name / "training.json"]
+    sidecars = [
+        run / "encoders" / f"{name}.json",
+        run / "llms" / f"{name}.json",
+        run / "trainings" / name / "training.json",
+    ]
     about = next((artefacts.read_json(file) for file in sidecars if file.is_file()), {})
     number, unit = about.get("anchors_used") or about.get("pairs"), "anchors" if "anchors_used" in about else "pairs"
     texts = about.get("training_data") or about.get("data") or ("NevIR" if about.get("pairs") else "")

@@ -73,9 +73,7 @@ def _same(first: str, second: str) -> bool:
     return first == second or paths.resolve(first) == paths.resolve(second)
 
 
-def save(
-    trained: LanguageModel, folder: str | Path, card: str, *, base: str, **about: Any
-) -> Path:
+def save(trained: LanguageModel, folder: str | Path, card: str, *, base: str, **about: Any) -> Path:
     """Leave the LoRA alone as a folder with a card and a provenance sidecar; nothing half-written is ever there.
 
     Args:

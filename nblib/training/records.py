@@ -52,12 +52,12 @@ class Record:
 def is_alone(run_dir: str | Path, name: str) -> bool:
     """Whether a run has the record of a training, and no longer its weights."""
     run = paths.resolve(run_dir)
-    return (run / "trainings" / name / FILE).is_file() and not any((run / kind / name).is_dir() for kind in ("encoders", "llms"))
+    return (run / "trainings" / name / FILE).is_file() and not any(
+        (run / kind / name).is_dir() for kind in ("encoders", "llms")
+    )
 
 
-def save(
-    folder: str | Path, made_from: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], **about: Any
-) -> Record:
+def save(folder: str | Path, made_from: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], **about: Any) -> Record:
     """Leave the record of a training that was just run, in the place of an earlier one.
 
     Args:
@@ -102,7 +102,9 @@ def find(
     unknown = [name for name in asked if name not in named]
     differing = [name for name, value in named.items() if name not in apart_from and asked.get(name) != value]
     if "texts" in unknown:
-        differing += [name for name, value in about.items() if name not in ("scale", "name") and kept.get(name) != value]
+        differing += [
+            name for name, value in about.items() if name not in ("scale", "name") and kept.get(name) != value
+        ]
     if differing or not CHECKSUMS.keys() >= set(unknown) or not set(tables) <= kept["tables"].keys():
         return None
     return Record(folder, kept, tuple(CHECKSUMS[name] for name in unknown))
@@ -143,5 +145,7 @@ class Trained:
         made = f"Trained at commit {about['commit']} on {about['finished'][:10]}"
         if self.has_model:
             return f"{made}."
-        settings = f" The settings are these; it has no checksum of {', '.join(unknown)}, which may differ." * bool(unknown)
+        settings = f" The settings are these; it has no checksum of {', '.join(unknown)}, which may differ." * bool(
+            unknown
+        )
         return f"{made}. Its weights aren't here, so its record is shown (again = True trains anew).{settings}"

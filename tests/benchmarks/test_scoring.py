@@ -91,7 +91,11 @@ def test_without_its_weights_an_encoders_predictions_are_shown(without_weights, 
     system = scoring.find_system(str(folder), tmp_path / "run")
     stored = scoring.score(system, ["nevir_mini", "stsb_mini"], tmp_path / "run")
     pd.testing.assert_frame_equal(stored.summary.drop(columns="seconds"), summary.drop(columns="seconds"))
-    assert (system.name, system.kind, efficiency.parameters(system)) == ("model", "bi-encoder", pytest.approx(0.02, abs=1))
+    assert (system.name, system.kind, efficiency.parameters(system)) == (
+        "model",
+        "bi-encoder",
+        pytest.approx(0.02, abs=1),
+    )
     with pytest.raises(ModelError, match="The weights of model aren't here"):
         system.score(["a"], ["b"])
     with pytest.raises(ModelError, match="No encoder called"):
@@ -108,7 +112,11 @@ def test_stored_predictions_that_are_not_whole_are_named(what, without_weights, 
         artefacts.write_table(artefacts.read_table(file).head(3), file)
     else:
         artefacts.write_json(folder / "system.json", {"name": "model", "kind": "bi-encoder", "fingerprint": None})
-    said = {"damage": "nevir_mini_test.parquet is damaged", "items": "on other items", "fingerprint": "neither the weights"}
+    said = {
+        "damage": "nevir_mini_test.parquet is damaged",
+        "items": "on other items",
+        "fingerprint": "neither the weights",
+    }
     with pytest.raises(StudyError, match=said[what]):
         scoring.score(scoring.find_system(str(without_weights[1]), tmp_path / "run"), ["nevir_mini"], tmp_path / "run")
 
@@ -276,7 +284,9 @@ def test_what_a_system_was_trained_on_stands_in_the_sidecars_of_its_run(tmp_path
     assert scoring.trained_on(tmp_path, "all-mpnet-base-v2+adapter").startswith("an adapter")
     assert scoring.trained_on(tmp_path, "all-mpnet-base-v2") == ""
     artefacts.write_json(tmp_path / "trainings" / "lora" / "training.json", {"training_data": "both", "pairs": 1600})
-    assert scoring.trained_on(tmp_path, "lora") == "authored negations and hedges (1,600 pairs)", "by its training record"
+    assert scoring.trained_on(tmp_path, "lora") == "authored negations and hedges (1,600 pairs)", (
+        "by its training record"
+    )
 
 
 def test_hub_results_are_kept_by_model_and_not_run_again(tmp_path, monkeypatch):

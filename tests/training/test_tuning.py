@@ -63,7 +63,12 @@ def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, eval
     assert again.history.step.iloc[-1] == 8
     assert list(again.compared().columns) == ["set", "kind", "n", "base", "tuned", "difference"]
     assert (again.alpha, again.seconds) == (first.alpha, first.seconds)
-    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"hedge", "hedge-a025", "hedge-lora", "record"}
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {
+        "hedge",
+        "hedge-a025",
+        "hedge-lora",
+        "record",
+    }
     about = json.loads((tmp_path / "hedge.json").read_text())
     assert (about["alpha"], about["architecture"], about["method"]) == (first.alpha, "bi-encoder", "lora")
     assert about["training_data"] == "both"

@@ -28,7 +28,13 @@ FILES = {
     "figures/07_encoder_benchmarks/fig_profile_small.csv": "profile",
     "sweep/scores/both-s0/stsb_test.parquet": "items, too",
 }
-SIDECARS = {"encoders/small.json", "trainings/small/training.json", "sweep/trainings/both-s0/training.json", "scores/small/system.json", "sweep/encoders/both-s0.json"}
+SIDECARS = {
+    "encoders/small.json",
+    "trainings/small/training.json",
+    "sweep/trainings/both-s0/training.json",
+    "scores/small/system.json",
+    "sweep/encoders/both-s0.json",
+}
 TABLES = {
     "scores/small/nevir_test.parquet", "results/07_small.csv", "figures/04_encoder_training/fig_training_small.csv",
     "sweep/scores/both-s0/stsb_test.parquet", "trainings/small/epochs.csv",

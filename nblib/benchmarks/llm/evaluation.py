@@ -48,7 +48,9 @@ class StoredModel(LanguageModel):
     fingerprint: str
 
 
-def find_model(base: str, adapter: str | Path | None, run_dir: str | Path, *, dtype: Dtype = "bfloat16") -> LanguageModel:
+def find_model(
+    base: str, adapter: str | Path | None, run_dir: str | Path, *, dtype: Dtype = "bfloat16"
+) -> LanguageModel:
     """A language model, with the LoRA of a folder if one is given; or, where a LoRA of this run is gone and its answers are
     there, what they are read by.
 
@@ -61,7 +63,9 @@ def find_model(base: str, adapter: str | Path | None, run_dir: str | Path, *, dt
         sidecars = [artefacts.about(file) for file in scoring.folder_of(run_dir, folder.name).glob("*.parquet")]
         known = {about["asked"]["model"] for about in sidecars if "asked" in about}
         if len(known) > 1:
-            raise LlmTaskError(f"The answers of {folder.name} in {run_dir} are of {len(known)} models. Remove them, and ask anew.")
+            raise LlmTaskError(
+                f"The answers of {folder.name} in {run_dir} are of {len(known)} models. Remove them, and ask anew."
+            )
         if known:
             loaded = language_models.load(base, dtype=dtype)
             return StoredModel(folder.name, folder, loaded.model, loaded.tokenizer, known.pop())
@@ -134,7 +138,9 @@ def _measured_before(model: StoredModel, name: str, run_dir: str | Path) -> list
     label, official = corpora.describe(described.corpus).label, corpora.describe(described.corpus).official
     table = artefacts.read_table(file).query("benchmark == @label") if file.is_file() else pd.DataFrame()
     if table.empty:
-        raise LlmTaskError(f"Neither the LoRA {model.name} is here nor its answers to {name}. Train it: nblib run 05 out.ipynb")
+        raise LlmTaskError(
+            f"Neither the LoRA {model.name} is here nor its answers to {name}. Train it: nblib run 05 out.ipynb"
+        )
     data = min(table.data, key=len)
     return [
         {
