@@ -450,7 +450,7 @@ rule hedge_trainings:
         notebook("08_hedge_trainings"),
         scored_by_07(),
         scored_by_command(*COMPARED),
-        [f"{RUN}/sweep/encoders/{name}.json" for name in MIXTURES],
+        [f"{RUN}/sweep/trainings/{name}/training.json" for name in MIXTURES],
     params:
         json=lambda wildcards: parameters(
             {},

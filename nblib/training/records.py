@@ -7,7 +7,7 @@ and the tables that a notebook shows of it. So a training can be shown where its
 import logging
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,12 @@ class Record:
         artefacts.write_json(self.folder / FILE, about)
         return Record(self.folder, about, self.unknown)
 
+    def complete(self, made_from: Mapping[str, Any]) -> "Record":
+        """The record with all that made the training, for which its weights vouch: they are here, with a fingerprint of it."""
+        about = {**self.about, "made_from": dict(made_from)}
+        artefacts.write_json(self.folder / FILE, about)
+        return Record(self.folder, about)
+
 
 def is_alone(run_dir: str | Path, name: str) -> bool:
     """Whether a run has the record of a training, and no longer its weights."""
@@ -75,6 +81,22 @@ def save(folder: str | Path, made_from: Mapping[str, Any], tables: Mapping[str, 
     return record
 
 
+def load(folder: str | Path) -> Record | None:
+    """The record in a folder; None where there is none.
+
+    Raises:
+        DamageError: it is damaged, or has a table of another training.
+    """
+    folder = paths.resolve(folder)
+    if not (folder / FILE).exists():
+        return None
+    about = artefacts.read_json(folder / FILE)
+    for name, digest in about["tables"].items():
+        if artefacts.sha256(artefacts.check(folder / f"{name}.csv")) != digest:
+            raise artefacts.DamageError(f"{folder / name}.csv is of another training than {folder / FILE}.")
+    return Record(folder, about)
+
+
 def find(
     folder: str | Path, made_from: Mapping[str, Any], tables: Collection[str], about: Mapping[str, Any],
     apart_from: Collection[str] = (),
@@ -87,17 +109,14 @@ def find(
         about: what else is known of it: without a checksum of the texts, their name and number must be those of the record.
         apart_from: what may be other than that.
     """
-    folder = paths.resolve(folder)
-    if not (folder / FILE).exists():
-        return None
     try:
-        kept = artefacts.read_json(folder / FILE)
-        for name, digest in kept["tables"].items():
-            if artefacts.sha256(artefacts.check(folder / f"{name}.csv")) != digest:
-                raise artefacts.DamageError(f"{folder / name}.csv is of another training than {folder / FILE}.")
+        record = load(folder)
     except artefacts.DamageError as error:
         logger.warning("Trained again, because its record is damaged: %s", error)
         return None
+    if record is None:
+        return None
+    kept = record.about
     named, asked = kept["made_from"], artefacts.as_json(made_from)
     unknown = [name for name in asked if name not in named]
     differing = [name for name, value in named.items() if name not in apart_from and asked.get(name) != value]
@@ -107,7 +126,7 @@ def find(
         ]
     if differing or not CHECKSUMS.keys() >= set(unknown) or not set(tables) <= kept["tables"].keys():
         return None
-    return Record(folder, kept, tuple(CHECKSUMS[name] for name in unknown))
+    return replace(record, unknown=tuple(CHECKSUMS[name] for name in unknown))
 
 
 @dataclass(frozen=True)

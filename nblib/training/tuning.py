@@ -113,6 +113,8 @@ def tune(
     wanted = ["epochs"] * bool(evaluator) + ["alphas"] * bool(alphas)
     if not again and (kept := records.find(record, {**made_from, **checked}, wanted, about)):
         has_model = all(finished.is_finished(left, fingerprint) for left in models)
+        if has_model and kept.unknown:
+            kept = kept.complete({**made_from, **checked})
         if has_model or not folder.is_dir():
             return Tuned(folder, kept, found=True, has_model=has_model)
     for left in models:

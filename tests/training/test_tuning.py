@@ -116,6 +116,14 @@ def test_what_differs_is_trained_anew(what, toy, evaluator, trainings, tmp_path,
     assert not found and len(trainings) == 2
 
 
+def test_weights_that_are_here_complete_a_record_without_checksums(toy, trainings, tmp_path):
+    first = tune(toy, tmp_path)
+    made_from = {key: value for key, value in first.record.about["made_from"].items() if key not in records.CHECKSUMS}
+    artefacts.write_json(first.record.folder / records.FILE, {**first.record.about, "made_from": made_from})
+    tune(toy, tmp_path)
+    assert artefacts.read_json(first.record.folder / records.FILE) == first.record.about and len(trainings) == 1
+
+
 def trained_and_then_without_weights(settings, evaluator, folder):
     tuned = tune(settings, folder, evaluator=evaluator(), alphas=[0.5, 1.0], training_data="both")
     shutil.rmtree(tuned.folder)
