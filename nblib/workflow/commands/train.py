@@ -9,6 +9,7 @@ examples:
 """
 
 import argparse
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -109,6 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
         evaluator=evaluator, every_epoch=curve == "epochs", alphas=[1.0] if curve == "ends" else [],
         source=f"{number:,} examples: {chosen.about}, seed {settings.seed}.", again=arguments.again, **about,
     )  # fmt: skip
+    sys.stdout.write(f"{name}: {tuned.sentence}\n")
     if evaluator:
         file = scoring.folder_of(run_dir, name) / "epochs.csv"
         by_epoch = tuned.epochs.assign(architecture=architecture)
