@@ -16,6 +16,7 @@ from nblib import corpora
 from nblib.benchmarks import catalogue, mteb_catalogue
 from nblib.models import language_models
 from nblib.models import registry as models
+from nblib.training import records
 from nblib.workflow import outputs, sweeps
 from nblib.workflow.dependencies import module_files
 
@@ -42,10 +43,14 @@ CURVES = [name for name, settings in COMMANDED.items() if settings.get("curve", 
 RANKERS = {name.replace(":", "-"): name for name in config["09"]["rankers"]}  # as files are named → as `nblib score` takes it
 LORAS = sweeps.section(config, "05", "loras")  # notebook 05 runs once for each: name → its parameters
 LLMS = sweeps.section(config, "11", "models")  # notebook 11 runs once for each, and for each LoRA: name → its parameters
-EXAMINED = next(iter(LORAS), None)  # the LoRA whose GSM8K errors notebook 12 looks at: the first
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
 NBLIB = f"{sys.executable} -m nblib.workflow.cli"
 EXECUTE = f"{NBLIB} run"
+# Of the sweep and of `nblib train`: trainings of which this run has the record and no weights. What they left is taken as it is.
+KEPT = [
+    *(name for name in TRAININGS if name not in SINGLE and records.is_alone(f"{RUN}/sweep", name)),
+    *(name for name in COMMANDED if records.is_alone(RUN, name)),
+]
 SYSTEMS = [*RANKERS, *(name for name, settings in COMMANDED.items() if "score" in settings)]  # what `nblib score` scores
 
 
@@ -58,8 +63,8 @@ wildcard_constraints:
     folder=f"{RUN}|{RUN}/sweep",
     encoder=one_of({*ENCODERS, *SCORED, *ADAPTED}),
     tuned=one_of(TUNED),
-    training=one_of(TRAININGS),
-    commanded=one_of(COMMANDED),
+    training=one_of([name for name in TRAININGS if name not in KEPT]),
+    commanded=one_of([name for name in COMMANDED if name not in KEPT]),
     system=one_of(SYSTEMS),
     lora=one_of(LORAS),
     llm=one_of({**LLMS, **LORAS}),
@@ -83,9 +88,10 @@ def outputs_of(name, variant="", folder=RUN, **given):
     return [directory(file.rstrip("/")) if file.endswith("/") else file for file in found]
 
 
-def found_again(files):
+def found_again(files, *more):
     """Outputs of a job that finds what was trained or answered before: Snakemake must not remove that before the job runs."""
-    lasting = [f"{folder}/{kind}/" for folder in (RUN, f"{RUN}/sweep", "{folder}") for kind in ("encoders", "llms", "scores")]
+    kinds = ["trainings", "scores", *more]
+    lasting = [f"{folder}/{kind}/" for folder in (RUN, f"{RUN}/sweep", "{folder}") for kind in kinds]
     return [flag(file, "update") if file.startswith(tuple(lasting)) else file for file in files]
 
 
@@ -246,16 +252,21 @@ rule llm_lora:
         "{EXECUTE} 05 {log} -y {params.json:q}"
 
 
+def adapted_encoder(name):
+    """What notebook 06 fits an adapter for: a published encoder, one of this run, or, without its weights, the LoRA that ships."""
+    shipped_lora = f"data/adapters/{name}"
+    if name not in ADAPTED:
+        return name
+    return shipped_lora if records.is_alone(RUN, name) and Path(shipped_lora).is_dir() else f"{RUN}/encoders/{name}"
+
+
 rule negation_adapter:
     input:
         notebook("06_negation_adapter"),
         shipped(*ADAPTER_CORPORA),
-        lambda wildcards: f"{RUN}/encoders/{wildcards.encoder}.json" if wildcards.encoder in ADAPTED else [],
+        lambda wildcards: f"{RUN}/trainings/{wildcards.encoder}/training.json" if wildcards.encoder in ADAPTED else [],
     params:
-        json=lambda wildcards: parameters(
-            config["06"]["common"],
-            encoder=f"{RUN}/encoders/{wildcards.encoder}" if wildcards.encoder in ADAPTED else wildcards.encoder,
-        ),
+        json=lambda wildcards: parameters(config["06"]["common"], encoder=adapted_encoder(wildcards.encoder)),
         entries=lambda wildcards: registered(*ADAPTER_CORPORA, wildcards.encoder),
     output:
         outputs_of("06_negation_adapter", "{encoder}"),
@@ -302,11 +313,18 @@ def own_adapter(tuned):
     return [f"{RUN}/adapters/{tuned}.safetensors"] if tuned in ADAPTED else []
 
 
+def general_of_tuned(tuned):
+    """Likewise of a tuned encoder; without its weights only if it was measured before."""
+    unmeasured = not Path(f"{RUN}/scores/{tuned}/general.csv").is_file()
+    kept = unmeasured and records.is_alone(RUN, TUNED[tuned])
+    return "none" if kept else general_of(sweeps.data(config, TUNED[tuned]))
+
+
 rule tuned_benchmarks:
     input:
         notebook("07_encoder_benchmarks"),
         lambda wildcards: benchmark_files(sweeps.data(config, TUNED[wildcards.tuned])),
-        lambda wildcards: f"{wildcards.folder}/encoders/{TUNED[wildcards.tuned]}.json",
+        lambda wildcards: f"{wildcards.folder}/trainings/{TUNED[wildcards.tuned]}/training.json",
         lambda wildcards: own_adapter(wildcards.tuned),
     params:
         json=lambda wildcards: parameters(
@@ -314,12 +332,12 @@ rule tuned_benchmarks:
             run_dir=wildcards.folder,
             system=f"{wildcards.folder}/encoders/{wildcards.tuned}",
             data=sweeps.data(config, TUNED[wildcards.tuned]),
-            general=general_of(sweeps.data(config, TUNED[wildcards.tuned])),
+            general=general_of_tuned(wildcards.tuned),
             interventions=own_adapter(wildcards.tuned),
         ),
         entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.tuned]))),
     output:
-        outputs_of("07_encoder_benchmarks", "{tuned}", "{folder}"),
+        found_again(outputs_of("07_encoder_benchmarks", "{tuned}", "{folder}")),
     log:
         "{folder}/notebooks/07_encoder_benchmarks/{tuned}.ipynb",
     resources:
@@ -335,9 +353,9 @@ def scored_by_07():
 
 
 def base_of(name):
-    """The base of a training by command, where it was trained in this run as well: its sidecar, as a list."""
+    """The base of a training by command, where it was trained in this run as well: its record, as a list."""
     base = COMMANDED[name].get("base")
-    return [f"{RUN}/encoders/{base}.json"] if base in COMMANDED else []
+    return [f"{RUN}/trainings/{base}/training.json"] if base in COMMANDED else []
 
 
 def train_options(name):
@@ -360,9 +378,9 @@ rule train:
             "nevir", "nevir_mini", "stsb", "semantoneg", COMMANDED[wildcards.commanded].get("base")
         ),
     output:
-        found_again([f"{RUN}/encoders/{{commanded}}.json", f"{RUN}/encoders/{{commanded}}/model.safetensors"]),
+        found_again([f"{RUN}/trainings/{{commanded}}/training.json"]),
     wildcard_constraints:
-        commanded=one_of([name for name in COMMANDED if name not in [*CURVES, *FAMILIES]]),
+        commanded=one_of([name for name in COMMANDED if name not in [*CURVES, *FAMILIES, *KEPT]]),
     resources:
         gpu=GPU,
     shell:
@@ -371,19 +389,19 @@ rule train:
 
 use rule train as train_with_curve with:
     output:
-        found_again([f"{RUN}/encoders/{{commanded}}.json", f"{RUN}/encoders/{{commanded}}/model.safetensors"]),
+        found_again([f"{RUN}/trainings/{{commanded}}/training.json"]),
         multiext(f"{RUN}/scores/{{commanded}}/epochs.csv", "", ".json"),
     wildcard_constraints:
-        commanded=one_of(CURVES),
+        commanded=one_of([name for name in CURVES if name not in KEPT]),
 
 
 use rule train as train_family with:
     output:
-        found_again([f"{RUN}/encoders/{{commanded}}.json", f"{RUN}/encoders/{{commanded}}/model.safetensors"]),
+        found_again([f"{RUN}/trainings/{{commanded}}/training.json"]),
         multiext(f"{RUN}/results/07_{{commanded}}.csv", "", ".json"),
         f"{RUN}/scores/{{commanded}}/semantoneg_test.parquet",
     wildcard_constraints:
-        commanded=one_of(FAMILIES),
+        commanded=one_of([name for name in FAMILIES if name not in KEPT]),
 
 
 def score_options(filed):
@@ -399,7 +417,7 @@ rule score:
         command("score"),
         shipped("hedgetriple", *catalogue.corpora_of(DATA)),
         "data/registries/rankers.yaml",
-        lambda wildcards: f"{RUN}/encoders/{wildcards.system}.json" if wildcards.system in COMMANDED else [],
+        lambda wildcards: f"{RUN}/trainings/{wildcards.system}/training.json" if wildcards.system in COMMANDED else [],
     params:
         options=lambda wildcards: score_options(wildcards.system),
     output:
@@ -432,7 +450,7 @@ rule hedge_trainings:
         notebook("08_hedge_trainings"),
         scored_by_07(),
         scored_by_command(*COMPARED),
-        [f"{RUN}/sweep/encoders/{name}.json" for name in MIXTURES],
+        [f"{RUN}/sweep/trainings/{name}/training.json" for name in MIXTURES],
     params:
         json=lambda wildcards: parameters(
             {},
@@ -502,14 +520,16 @@ def read_by_11():
     return [*catalogue.corpora_of(config["11"]["common"]["data"]), *(f"{name}{form}" for name in ("mmlu", "hellaswag", "gsm8k"))]
 
 
-def llm_outputs(llm):
-    """The outputs of notebook 11 for a language model."""
-    return outputs_of("11_llm_benchmarks", llm, data=config["11"]["common"]["data"])
-
-
 def gsm8k_predictions(llm):
-    """The solutions of notebook 11, for notebook 12."""
-    return next(file for file in llm_outputs(llm) if "/gsm8k" in file)
+    """The solutions of notebook 11, for notebook 12. They have a data set's texts, so they are in no archive."""
+    form = "_mini" if config["11"]["common"]["data"] == "mini" else ""
+    return f"{RUN}/scores/{llm}/gsm8k{form}_test.parquet"
+
+
+# The LoRA whose GSM8K errors notebook 12 looks at: the first; none where neither its weights nor its solutions are here.
+EXAMINED = next(iter(LORAS), None)
+if EXAMINED and records.is_alone(RUN, EXAMINED) and not Path(gsm8k_predictions(EXAMINED)).is_file():
+    EXAMINED = None
 
 
 def asked(llm):
@@ -526,7 +546,7 @@ rule llm_benchmarks:
         sorted(str(file) for file in Path("nblib/benchmarks/llm").iterdir() if file.is_file() and file.suffix != ".py"),
         lambda wildcards: shipped(*read_by_11()),
         lambda wildcards: (
-            [f"{RUN}/llms/{wildcards.llm}.json", f"{RUN}/results/11_{LORAS[wildcards.llm]['base']}.csv"]
+            [f"{RUN}/trainings/{wildcards.llm}/training.json", f"{RUN}/results/11_{LORAS[wildcards.llm]['base']}.csv"]
             if wildcards.llm in LORAS
             else []
         ),
@@ -537,7 +557,7 @@ rule llm_benchmarks:
         entries=lambda wildcards: registered(*read_by_11(), asked(wildcards.llm)["base"]),
     priority: 1
     output:
-        found_again(llm_outputs("{llm}")),
+        found_again(outputs_of("11_llm_benchmarks", "{llm}"), "results"),
     log:
         f"{RUN}/notebooks/11_llm_benchmarks/{{llm}}.ipynb",
     resources:
@@ -549,7 +569,7 @@ rule llm_benchmarks:
 rule gsm8k_errors:
     input:
         notebook("12_gsm8k_errors"),
-        lambda wildcards: [gsm8k_predictions(LORAS[EXAMINED]["base"]), gsm8k_predictions(EXAMINED)],
+        lambda wildcards: [f"{RUN}/results/11_{llm}.csv" for llm in (LORAS[EXAMINED]["base"], EXAMINED)],  # and the solutions
         "data/gsm8k/quantities.csv",
         "data/published/truong_table5.csv",
         "data/published/truong_table5_examples.jsonl",
@@ -576,13 +596,14 @@ rule results:
         rules.diagnosis.output,
         rules.synthesis.output,
         rules.triples.output,
+        expand(rules.encoder_training.output, training=SINGLE, folder=RUN),
         expand(rules.llm_lora.output, lora=LORAS),
         expand(rules.negation_adapter.output, encoder=[*ENCODERS, *ADAPTED]),
         scored_by_07(),
         scored_by_command(*SYSTEMS),
         expand(rules.train_family.output, commanded=FAMILIES),
         [*rules.hedge_trainings.output, *rules.nevir_architectures.output, *rules.semantoneg_families.output] if SWEEP else [],
-        [file for llm in {**LLMS, **LORAS} for file in llm_outputs(llm)],
+        expand(rules.llm_benchmarks.output, llm={**LLMS, **LORAS}),
         rules.gsm8k_errors.output if EXAMINED else [],
     params:
         json=lambda wildcards: parameters({}),

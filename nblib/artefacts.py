@@ -26,6 +26,7 @@ MADE_BY = {
     "triples": "nblib run 03 out.ipynb -p run_dir {run}",
     "encoders": "nblib run 04 out.ipynb -p name {name} -p run_dir {run} (or nblib train {name} …)",
     "llms": "nblib run 05 out.ipynb -p name {name} -p run_dir {run}",
+    "trainings": "nblib run 04 out.ipynb -p name {name} -p run_dir {run} (LoRA of a language model: 05; or nblib train)",
     "adapters": "nblib run 06 out.ipynb -p encoder {name} -p run_dir {run}",
     "scores": "nblib score {name} --run-dir {run} (of a language model: nblib run 11 out.ipynb -p run_dir {run})",
     "results": "nblib run {number} out.ipynb -p run_dir {run}",
@@ -185,11 +186,16 @@ def read_table(path: str | Path, **options: Any) -> "pd.DataFrame":
 
 def write_json(path: str | Path, content: Mapping[str, Any]) -> Path:
     """Write a JSON object with its checksum; what JSON doesn't know becomes text."""
-    content = json.loads(json.dumps(content, default=str))
+    content = as_json(content)
     whole = {**content, CHECKSUM: _checksum(content)}
     with paths.write_atomically(path) as draft:
         draft.write_text(json.dumps(whole, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     return paths.resolve(path)
+
+
+def as_json(content: Mapping[str, Any]) -> dict[str, Any]:
+    """An object as `read_json` gives it after `write_json`: what JSON doesn't know is text."""
+    return json.loads(json.dumps(content, default=str))
 
 
 def read_json(path: str | Path) -> dict[str, Any]:

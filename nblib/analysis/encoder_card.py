@@ -15,7 +15,7 @@ from nblib.benchmarks.negation_profile import weakest
 from nblib.corpora import hedgetriple
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
 from nblib.models.negation_adapter import AdapterError, NegationAdapter, adapt
-from nblib.models.systems import ADAPTER, BiEncoder, System
+from nblib.models.systems import ADAPTER, BiEncoder, StoredSystem, System
 from nblib.results import published
 
 if TYPE_CHECKING:
@@ -94,19 +94,23 @@ def _remark(benchmark: "LocalTask", metric: str) -> str:
 
 
 def score_profile(system: System, run_dir: str | Path) -> pd.DataFrame:
-    """The negation-type profile's predictions, saved with those of the tasks."""
+    """The negation-type profile's predictions, saved with those of the tasks; of a system without its weights as they were."""
+    if isinstance(system, StoredSystem):
+        return scoring.load_predictions(run_dir, system.name, negation_profile.TASK)
     predicted = negation_profile.predictions(hedgetriple.load(), system)
     scoring.save_predictions(predicted, run_dir, system.name, negation_profile.TASK)
     return predicted
 
 
-def with_adapters(system: System, interventions: Sequence[str]) -> list[BiEncoder]:
+def with_adapters(system: System, interventions: Sequence[str]) -> list[BiEncoder | StoredSystem]:
     """The system with each of the interventions that are files of negation adapters.
 
     Raises:
         AdapterError: no such adapter, an adapter of another encoder, or a system without embeddings.
     """
     files = [name for name in interventions if name.endswith(ADAPTER)]
+    if isinstance(system, StoredSystem):
+        return [scoring.stored_system(system.run_dir, f"{system.name}+adapter") for _ in files]
     if files and not isinstance(system, BiEncoder):
         raise AdapterError(f"{system.name} ({system.kind}) has no embeddings that {files[0]} could reweight.")
     return [BiEncoder(adapt(system.encoder, NegationAdapter.load(file))) for file in files]

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib import artefacts, paths, stats
+from nblib import paths, stats
 from nblib.benchmarks import scoring
-from nblib.training import dev_scores, tuning
+from nblib.training import dev_scores, records
 from nblib.training.tuning import Tuned
 
 NEGATION = "mean of negation"
@@ -29,12 +29,12 @@ def load(sweep_dir: str | Path, names: Sequence[str]) -> dict[str, Tuned]:
     """
     found = {}
     for name in names:
-        folder = paths.inside(sweep_dir, "encoders", name)
-        if not artefacts.about(folder):
+        record = records.load(paths.inside(sweep_dir, "trainings", name))
+        if record is None:
             raise scoring.ScoreError(
                 f"No training {name} in {sweep_dir}. Run: snakemake mixtures --configfile config/official.yaml"
             )
-        found[name] = tuning.load(folder)
+        found[name] = Tuned(paths.inside(sweep_dir, "encoders", name), record, found=True)
     return found
 
 

@@ -138,8 +138,8 @@ def _general(system: str, run_dir: str | Path) -> dict | None:
 
 def _about(system: System) -> dict[str, object]:
     """How it was measured: the model, its weights' precision, code, machine and versions."""
-    size = efficiency.parameters(system.model)
-    weights = next(system.model.parameters(), None) if size else None
+    size = efficiency.parameters(system)
+    weights = next(system.model.parameters(), None) if size and system.model else None
     model = {
         "model": system.source, "architecture": system.kind, "parameters": f"{size:,.1f} million" if size else "none",
         "precision": "none" if weights is None else str(weights.dtype).removeprefix("torch."),

@@ -12,7 +12,7 @@ import pandas as pd
 
 from nblib import artefacts, corpora, paths
 from nblib.errors import StudyError
-from nblib.models.systems import System
+from nblib.models.systems import StoredSystem, System
 
 CORPUS = "nevir_mini"
 QUESTIONS = ("nevir_mini-001", "nevir_mini-007", "nevir_mini-013")
@@ -30,6 +30,10 @@ def run(system: System, run_dir: str | Path, pair_ids: Sequence[str] = QUESTIONS
         pair, query, rank (1 is best), passage, similarity, right (it answers this question), other (it answers the pair's
         other question); `SHOWN` rows a question.
     """
+    columns = ["pair", "query", "rank", "passage", "similarity", "right", "other"]
+    if isinstance(system, StoredSystem):  # it can't search: what it found before is shown
+        file = _file(run_dir, system.name)
+        return artefacts.read_table(file) if file.is_file() else pd.DataFrame(columns=columns)
     pairs = corpora.load(CORPUS)
     passages = [*pairs.doc1, *pairs.doc2]
     chosen = pairs.set_index("id").loc[list(pair_ids)]
@@ -40,9 +44,14 @@ def run(system: System, run_dir: str | Path, pair_ids: Sequence[str] = QUESTIONS
         for rank, place in enumerate((-near).argsort(kind="stable")[:SHOWN], start=1):
             passage = passages[place]
             rows.append((pair, query, rank, passage, float(near[place]), passage == own, passage == other))
-    table = pd.DataFrame(rows, columns=["pair", "query", "rank", "passage", "similarity", "right", "other"])
+    table = pd.DataFrame(rows, columns=columns)
     artefacts.write_table(table, _file(run_dir, system.name), float_format="%.4f")
     return table
+
+
+def done(run_dir: str | Path, systems: Sequence[str]) -> list[str]:
+    """Those of the systems that were searched with in this run."""
+    return [name for name in systems if _file(run_dir, name).is_file()]
 
 
 _SIDES = (("q1", "doc1", "doc2"), ("q2", "doc2", "doc1"))

@@ -9,6 +9,7 @@ from nblib.models import embeddings
 from nblib.models.embeddings import EmbeddingError
 from nblib.models.encoders import Encoder
 from nblib.models.registry import Role
+from nblib.models.systems import StoredSystem, System
 
 
 def token_counts(encoder: Encoder, texts: Sequence[str], role: Role = "symmetric") -> np.ndarray:
@@ -45,10 +46,13 @@ def truncation(encoder: Encoder, seen: Mapping[str, Mapping[Role, set[str]]]) ->
     return pd.DataFrame(rows, columns=["task", "texts", "tokens", "longest", "max_length", "truncated", "share"])
 
 
-def parameters(model: object) -> float | None:
-    """The size of a model in millions of weights; None for what has none here (a rule, or an API)."""
+def parameters(system: System) -> float | None:
+    """The size of a system's model in millions of weights; None for what has none (a rule, or an API)."""
     from torch import nn  # who reads scores only doesn't need it
 
+    if isinstance(system, StoredSystem):
+        return system.parameters
+    model = system.model
     return sum(weights.numel() for weights in model.parameters()) / 1e6 if isinstance(model, nn.Module) else None
 
 

@@ -20,7 +20,7 @@ from nblib.benchmarks.mteb_catalogue import TASKS, Choice, GeneralError
 from nblib.models import embeddings
 from nblib.models.encoders import Encoder
 from nblib.models.registry import Role
-from nblib.models.systems import BiEncoder, System
+from nblib.models.systems import BiEncoder, StoredSystem, System
 
 if TYPE_CHECKING:
     from nblib.benchmarks.mteb_tasks import LocalRows
@@ -47,6 +47,8 @@ class Plan:
     @property
     def sentence(self) -> str:
         """The plan in words."""
+        if not len(self.table):
+            return "Its weights aren't here: what was measured of it before is shown."
         texts, new, tokens = (self.table[column].sum(skipna=False) for column in ("texts", "new", "tokens"))
         if not new:
             return f"{len(self.table)} tasks, {texts:,} texts: all encoded before, so minutes at most."
@@ -64,6 +66,8 @@ def plan(system: System, choice: Choice, run_dir: str | Path) -> Plan:
         GeneralError: no such choice, or a system without embeddings.
         CorpusError: data that are not there.
     """
+    if isinstance(system, StoredSystem):
+        return Plan(pd.DataFrame(), 0.0)
     from nblib.benchmarks import mteb_tasks  # mteb takes seconds, which those who read scores don't need
 
     encoder, rows, planned, by_role = _encoder(system), [], set(), defaultdict(list)
@@ -119,6 +123,8 @@ def score(system: System, choice: Choice, run_dir: str | Path, *, batch_size: in
         GeneralError: no such choice, or a system without embeddings.
         CorpusError, EmbeddingError: see `corpora.load` and `embeddings.encode`.
     """
+    if isinstance(system, StoredSystem):
+        return load(run_dir, system.name) if system.name in systems(run_dir) else pd.DataFrame(columns=COLUMNS)
     from nblib.benchmarks import mteb_tasks
     from nblib.benchmarks.mteb_encoder import MtebEncoder
 

@@ -21,9 +21,10 @@ from scipy.stats import pearsonr, spearmanr
 from nblib import artefacts, corpora, paths, results, stats
 from nblib.benchmarks import catalogue, efficiency, mteb_catalogue
 from nblib.errors import StudyError
+from nblib.models import systems
 from nblib.models.encoders import BFLOAT16
 from nblib.models.rankers import LateInteraction
-from nblib.models.systems import BiEncoder, System
+from nblib.models.systems import BiEncoder, StoredSystem, System
 
 if TYPE_CHECKING:
     from nblib.benchmarks.base import LocalTask
@@ -74,7 +75,7 @@ def folder_of(run_dir: str | Path, system: str) -> Path:
 
 def scorable(system: System, names: Sequence[str]) -> list[str]:
     """Those tasks that a system can do: without embeddings, the choices among texts."""
-    if isinstance(system, BiEncoder):
+    if system.kind == BiEncoder.kind:
         return list(names)
     return [name for name in names if catalogue.get(name).protocol == "choice"]
 
@@ -103,6 +104,8 @@ def score(
             f"{system.name} ({system.kind}) can't do {', '.join(others)}: without embeddings it can only choose among texts "
             f"(here: {', '.join(able) or 'in none'})."
         )
+    if isinstance(system, StoredSystem):
+        return _stored_scores(system, names, dev_splits)
     from nblib.benchmarks.mteb_encoder import MtebEncoder  # mteb takes seconds, which those who read scores don't need
 
     folder = paths.writable_folder(folder_of(run_dir, system.name))
@@ -125,11 +128,61 @@ def score(
     return Scores(pd.DataFrame(rows), predictions, wrapped.seen if wrapped else {})
 
 
+def _stored_scores(system: StoredSystem, names: Sequence[str], dev_splits: bool) -> Scores:
+    """What `score` found when the system's weights were there."""
+    rows, predictions = [], {}
+    for name in names:
+        task = catalogue.get(name)
+        others = [split for split in task.metadata.eval_splits if split != "test"] if dev_splits else []
+        scored = [split for split in others if predictions_file(system.run_dir, system.name, name, split).is_file()]
+        for split in ["test", *scored]:
+            table = load_predictions(system.run_dir, system.name, name, split)
+            if set(table.id) != set(task.rows(split).id):
+                raise ScoreError(
+                    f"The predictions of {system.name} on {name} are on other items than today's. Score it anew."
+                )
+            task.predictions[split] = predictions[name, split] = table
+        rows += [{**row, "seconds": math.nan} for row in summarise(task)]
+    return Scores(pd.DataFrame(rows), predictions, {})
+
+
+def find_system(name: str, run_dir: str | Path, **options: Any) -> System:
+    """Load a system; a model trained in this run whose weights are gone is given by what its scores say of it.
+
+    Args:
+        options: of `systems.load`.
+
+    Raises:
+        DamageError: its `system.json` is damaged.
+        ModelError, RankerError, AdapterError: see `systems.load`.
+    """
+    folder = paths.resolve(name)
+    trained_here = folder.parent == paths.resolve(run_dir) / "encoders"
+    if trained_here and not folder.is_dir() and about(run_dir, folder.name):
+        return stored_system(run_dir, folder.name)
+    return systems.load(name, **options)
+
+
+def stored_system(run_dir: str | Path, name: str) -> StoredSystem:
+    """A system without its weights, by its name.
+
+    Raises:
+        ScoreError: it wasn't scored in this run, or its scores don't say what fingerprint it had.
+    """
+    known = about(run_dir, name)
+    if not known.get("fingerprint"):
+        raise ScoreError(
+            f"{run_dir} has neither the weights of {name} nor scores that name their fingerprint. Train it."
+        )
+    fields = ("name", "kind", "fingerprint", "source", "base", "precision", "parameters")
+    return StoredSystem(run_dir=paths.resolve(run_dir), **{key: known[key] for key in fields if key in known})
+
+
 def describe(system: System, run_dir: str | Path) -> None:
     """Write what was scored to `system.json`, for `about`."""
     found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
     found["precision"] = getattr(system, "precision", "float32")
-    found["parameters"] = efficiency.parameters(system.model)
+    found["parameters"] = efficiency.parameters(system)
     found["trained_on"] = trained_on(run_dir, system.name)
     artefacts.write_json(folder_of(run_dir, system.name) / "system.json", found)
 
@@ -497,8 +550,13 @@ def trained_on(run_dir: str | Path, system: str) -> str:
         system: its name; of an adapter's system, the part before the "+" was trained.
     """
     name, _, adapter = system.removesuffix(BFLOAT16).partition("+")
-    folders = [paths.resolve(run_dir) / kind / name for kind in ("encoders", "llms")]
-    about = next(filter(None, map(artefacts.about, folders)), {})
+    run = paths.resolve(run_dir)
+    sidecars = [
+        run / "encoders" / f"{name}.json",
+        run / "llms" / f"{name}.json",
+        run / "trainings" / name / "training.json",
+    ]
+    about = next((artefacts.read_json(file) for file in sidecars if file.is_file()), {})
     number, unit = about.get("anchors_used") or about.get("pairs"), "anchors" if "anchors_used" in about else "pairs"
     texts = about.get("training_data") or about.get("data") or ("NevIR" if about.get("pairs") else "")
     described = TRAINING_TEXTS.get(texts, texts)

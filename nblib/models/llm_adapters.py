@@ -73,15 +73,11 @@ def _same(first: str, second: str) -> bool:
     return first == second or paths.resolve(first) == paths.resolve(second)
 
 
-def save(
-    trained: LanguageModel, folder: str | Path, card: str, tables: Mapping[str, pd.DataFrame] | None = None, *, base: str,
-    **about: Any,
-) -> Path:  # fmt: skip
+def save(trained: LanguageModel, folder: str | Path, card: str, *, base: str, **about: Any) -> Path:
     """Leave the LoRA alone as a folder with a card and a provenance sidecar; nothing half-written is ever there.
 
     Args:
         card: what to say of it (`model_card`).
-        tables: by name; each becomes a Parquet file in the folder.
         base: what the adapter will say it belongs to.
         about: for the sidecar.
     """
@@ -89,8 +85,6 @@ def save(
         # Otherwise peft asks the hub whether the base's vocabulary is the original one
         trained.model.save_pretrained(str(draft), save_embedding_layers=False)
         folders.edit_adapter_config(draft, base)
-        for name, table in (tables or {}).items():
-            table.to_parquet(draft / f"{name}.parquet", index=False)
     return paths.resolve(folder)
 
 

@@ -6,6 +6,7 @@ from notebook 06), or of a ranker (`nblib.models.rankers`: Random, TF-IDF, `maxs
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -103,6 +104,35 @@ class BiEncoder:
             vectors = embeddings.encode(self.encoder, ordered, role=role)
             self._kept[role, distinct] = dict(zip(ordered, vectors, strict=True))
         return np.stack([self._kept[role, distinct][text] for text in texts])
+
+
+@dataclass(frozen=True)
+class StoredSystem:
+    """A system whose weights aren't here, by what `system.json` says of it: its scores can be read, and nothing else asked.
+
+    Attributes:
+        run_dir: the run that has its scores.
+        base: the encoder under its adapter, if it has one.
+        parameters: in millions.
+    """
+
+    name: str
+    kind: str
+    fingerprint: str
+    source: str
+    run_dir: Path
+    base: str | None = None
+    precision: Precision = "float32"
+    parameters: float | None = None
+    model: None = None
+
+    def score(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
+        """Refuse: see the class.
+
+        Raises:
+            ModelError: always.
+        """
+        raise ModelError(f"The weights of {self.name} aren't here: only its scores in {self.run_dir} can be shown.")
 
 
 def load(

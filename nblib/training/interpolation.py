@@ -5,11 +5,9 @@
 """
 
 import copy
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
 from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
@@ -88,22 +86,16 @@ def save(
     model: SentenceTransformer | CrossEncoder | MultiVectorEncoder,
     folder: str | Path,
     card: str,
-    tables: Mapping[str, pd.DataFrame] | None = None,
     **about: Any,
 ) -> Path:
     """Leave a model as a folder with a model card and a provenance sidecar; nothing half-written is ever there.
 
     Args:
         card: what to say of it (`tuning.model_card`).
-        tables: to leave as CSV in `training/`, those with rows.
         about: for the sidecar.
     """
     with model_folder(folder, card, about) as draft:
         model.save_pretrained(str(draft), create_model_card=False)
-        for name, table in (tables or {}).items():
-            if len(table):
-                (draft / "training").mkdir(exist_ok=True)
-                table.to_csv(draft / "training" / f"{name}.csv", index=False, lineterminator="\n")
     return paths.resolve(folder)
 
 

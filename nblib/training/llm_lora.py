@@ -25,8 +25,9 @@ from nblib.models import language_models, llm_adapters
 from nblib.models.language_models import Dtype, LanguageModel
 from nblib.models.llm_adapters import LoraError
 from nblib.results import published
-from nblib.training import checkpoints, finished
+from nblib.training import checkpoints, finished, records
 from nblib.training.processes import backend, launch
+from nblib.training.records import Trained
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -191,6 +192,23 @@ def accuracy(asked: pd.DataFrame, *by: str) -> pd.DataFrame:
     return found.assign(base=100 * found.base, tuned=100 * found.tuned).reset_index()
 
 
+def by_kind(scored: pd.DataFrame) -> pd.DataFrame:
+    """The shares right of all variants of a kind together: n, base, tuned, by kind in the order of the rows.
+
+    Args:
+        scored: `accuracy` by kind and variant.
+    """
+    right = scored.assign(base=scored.base * scored.n, tuned=scored.tuned * scored.n)
+    found = right.groupby("kind", sort=False)[["n", "base", "tuned"]].sum()
+    return found.assign(base=found.base / found.n, tuned=found.tuned / found.n)
+
+
+def one_answer(right: pd.Series) -> str:
+    """The answer that a model gives to every pair, by the shares right of each kind; "" where it gives both."""
+    given = {(100, 0): "Yes", (0, 100): "No"}
+    return given.get((round(right.negation, 6), round(right.hedging, 6)), "")
+
+
 def _padding(tokenizer: PreTrainedTokenizerBase) -> int:
     """Any token will do: the attention mask hides it."""
     return next(token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id, 0) if token is not None)
@@ -344,29 +362,21 @@ def add_lora(base: LanguageModel, settings: Settings) -> "PeftModel":
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """A training that was run and kept.
+class Tuned(Trained):
+    """A finished LoRA with what it answers to the dev pairs."""
 
-    Attributes:
-        folder: the adapter's; it also has `history` and `dev` as Parquet files.
-        history: see `train`.
-        dev: the dev pairs, with the probability of "Yes" `before` and `after` the training.
-        seconds: of the training, when it was run.
-        found: whether it was kept before, and only read now.
-    """
-
-    folder: Path
-    history: pd.DataFrame
-    dev: pd.DataFrame
-    seconds: float
-    found: bool
+    @property
+    def dev(self) -> pd.DataFrame:
+        """The dev pairs answered right, before and after, in percent: kind, variant, n, base, tuned."""
+        return self.record.table("dev")
 
 
 def tune(
     settings: Settings, table: pd.DataFrame, dev_pairs: pd.DataFrame, run_dir: str | Path, name: str, *,
     processes: int = 1, again: bool = False, data: str = "", **about: Any,
 ) -> Tuned:  # fmt: skip
-    """Train a LoRA and keep it as `<run_dir>/llms/<name>`; where the same training is kept there, read it.
+    """Train a LoRA, keep it as `<run_dir>/llms/<name>` and its record; or find both again, or the record alone, where they are
+    of the same training.
 
     Args:
         table, dev_pairs: from `pairs`.
@@ -377,40 +387,46 @@ def tune(
     Raises:
         LoraError: the kept adapter doesn't give the trained one's probabilities to the last bit; see also `train`.
     """
-    folder, checkpointed = (paths.inside(run_dir, part, name) for part in ("llms", "checkpoints"))
+    folder, record, checkpointed = (paths.inside(run_dir, part, name) for part in ("llms", "trainings", "checkpoints"))
     dev_pairs = dev_pairs.reset_index(drop=True)
     base = llm_adapters.load(settings.base, dtype=settings.dtype)
+    made_from, texts = {**asdict(settings), "processes": processes}, _texts_sha256(table)
+    base_weights = llm_adapters.fingerprint(base)
     trained_from = finished.fingerprint(
-        CODE_VERSION, {**asdict(settings), "processes": processes}, _texts_sha256(table), llm_adapters.fingerprint(base),
-        "cuda" if torch.cuda.is_available() else "cpu",
-    )  # fmt: skip
+        CODE_VERSION, made_from, texts, base_weights, "cuda" if torch.cuda.is_available() else "cpu"
+    )
+    checked = {"code_version": CODE_VERSION, "texts": texts, "base_weights": base_weights}
+    made_from |= {**checked, "dev": _texts_sha256(dev_pairs)}
     found = not again and finished.is_finished(folder, trained_from)
-    if found:
-        seconds = artefacts.about(folder)["seconds"]
-        history, dev = (pd.read_parquet(folder / f"{part}.parquet") for part in ("history", "dev"))
-        if dev[dev_pairs.columns].to_dict("list") == dev_pairs.to_dict("list"):
-            return Tuned(folder, history, dev, seconds, found)
+    kept = None if again else records.find(record, made_from, ["history", "dev"], about, apart_from=["dev"])
+    same_dev = kept and kept.about["made_from"].get("dev", made_from["dev"]) == made_from["dev"]
+    if same_dev and (found or not folder.is_dir()):
+        return Tuned(folder, kept, found=True, has_model=found)
     artefacts.check_replaceable(folder)
     before = probabilities(base, dev_pairs, settings.chat_template)
     del base  # the training wants the memory
-    if found:
+    if found and kept:  # of the same training, but other dev pairs were asked
         trained = llm_adapters.load(settings.base, folder, dtype=settings.dtype)
-    else:
-        started = perf_counter()
-        trained, history = train(settings, table, checkpointed, processes=processes)
-        seconds = perf_counter() - started
+        dev = dev_pairs.assign(before=before, after=probabilities(trained, dev_pairs, settings.chat_template))
+        kept = kept.add("dev", accuracy(dev, "kind", "variant"), made_from=made_from)
+        return Tuned(folder, kept, found=True)
+    started = perf_counter()
+    trained, history = train(settings, table, checkpointed, processes=processes)
+    seconds = perf_counter() - started
     dev = dev_pairs.assign(before=before, after=probabilities(trained, dev_pairs, settings.chat_template))
     source = f"{len(table):,} pairs of {table.id.nunique():,} anchors{data and f' ({data})'}."
     card = llm_adapters.model_card(name, asdict(settings), source, accuracy(dev, "kind"), seconds)
     about |= {**asdict(settings), "name": name, "pairs": len(table), "seconds": seconds}
     about[finished.TRAINED_FROM] = trained_from
-    llm_adapters.save(trained, folder, card, {"history": history, "dev": dev}, **about)
-    kept = llm_adapters.load(settings.base, folder, dtype=settings.dtype)
-    if not probabilities(kept, dev_pairs, settings.chat_template).equals(dev.after):
+    llm_adapters.save(trained, folder, card, **about)
+    reloaded = llm_adapters.load(settings.base, folder, dtype=settings.dtype)
+    if not probabilities(reloaded, dev_pairs, settings.chat_template).equals(dev.after):
         shutil.rmtree(folder)
         raise LoraError(f"The adapter kept in {folder} gave other probabilities than the trained one. Train it anew.")
+    tables = {"history": history, "dev": accuracy(dev, "kind", "variant")}
+    kept = records.save(record, made_from, tables, **about)
     checkpoints.forget(checkpointed)
-    return Tuned(folder, history, dev, seconds, found)
+    return Tuned(folder, kept)
 
 
 if __name__ == "__main__":  # one process of a training that `train` has prepared

@@ -1,7 +1,8 @@
 """A whole training: train, measure, interpolate, keep; or find what was kept when it was trained from the same before.
 
-In `training/` of the model's folder lies what a notebook draws: the loss (`history.csv`), the dev scores after every epoch
-(`epochs.csv`), those of every α (`alphas.csv`), and the kept model's predictions for the dev items (`predictions.csv`).
+The training record (`records`) has what a notebook draws: the loss (`history`), the dev scores after every epoch (`epochs`),
+those of every α (`alphas`), and the kept model's predictions for the dev items (`predictions`). Where the weights are gone,
+the record is shown.
 """
 
 import time
@@ -18,34 +19,35 @@ from torch import nn
 from nblib import artefacts, paths, provenance
 from nblib.models import encoders
 from nblib.models.folders import FinetuningError
-from nblib.training import checkpoints, finished, interpolation, trainer
+from nblib.training import checkpoints, finished, interpolation, records, trainer
 from nblib.training.dev_scores import DevEvaluator, choose_alpha
+from nblib.training.records import Trained
 from nblib.training.trainer import Settings
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """A finished training, as its folder holds it.
+class Tuned(Trained):
+    """A finished training with what was measured on dev data."""
 
-    Attributes:
-        folder: of the model that is kept.
-        history: the loss (see `trainer.train`).
-        epochs: dev scores by epoch (0: the base); empty where nothing was measured.
-        alphas: dev scores by α (0: the base, 1: as trained); empty where nothing was measured.
-        predictions: of the kept model, for each dev item; empty where nothing was measured.
-        alpha: how far from the base to the trained weights the kept model is.
-        seconds: what the training took.
-        found: it was trained before, and nothing was trained now.
-    """
+    @property
+    def epochs(self) -> pd.DataFrame:
+        """Dev scores by epoch (0: the base); empty where nothing was measured."""
+        return self.record.table("epochs")
 
-    folder: Path
-    history: pd.DataFrame
-    epochs: pd.DataFrame
-    alphas: pd.DataFrame
-    predictions: pd.DataFrame
-    alpha: float
-    seconds: float
-    found: bool
+    @property
+    def alphas(self) -> pd.DataFrame:
+        """Dev scores by α (0: the base, 1: as trained); empty where nothing was measured."""
+        return self.record.table("alphas")
+
+    @property
+    def predictions(self) -> pd.DataFrame:
+        """Of the kept model, for each dev item; empty where nothing was measured."""
+        return self.record.table("predictions")
+
+    @property
+    def alpha(self) -> float:
+        """How far from the base to the trained weights the kept model is."""
+        return self.record.about["alpha"]
 
     def compared(self) -> pd.DataFrame:
         """Dev scores before and after: set, kind, n, base, tuned, difference."""
@@ -59,6 +61,7 @@ def tune(
     settings: Settings,
     data: DatasetDict,
     folder: str | Path,
+    record: str | Path,
     scratch: str | Path,
     /,
     *,
@@ -71,12 +74,13 @@ def tune(
     again: bool = False,
     **about: Any,
 ) -> Tuned:
-    """Train and leave the model, or find it again where the folder holds one that was trained from the same.
+    """Train, leave the model and its record; or find both again, or the record alone, where they are of the same training.
 
     Args:
         architecture, settings, data: see `trainer.train`.
         folder: of the model to keep. The `interpolations` go next to it, named with `-a050` or the like, and the LoRA
             (if one was trained) with `-lora`.
+        record: the folder of the training record.
         scratch: for checkpoints; removed at the end.
         evaluator: measures the base, the model after `every_epoch`, and each of the `alphas`.
         alphas: these are measured, and the largest within `sts_budget` is kept (`dev_scores.choose_alpha`);
@@ -98,15 +102,22 @@ def tune(
         **settings.described(), "architecture": architecture, "alphas": list(alphas), "sts_budget": sts_budget,
         "interpolations": list(interpolations), "dev": dev, "every_epoch": every_epoch,
     }  # fmt: skip
+    texts, base_weights = trainer.texts_sha256(data), encoders.fingerprint(start)
     fingerprint = finished.fingerprint(
-        trainer.CODE_VERSION, made_from, trainer.texts_sha256(data), encoders.fingerprint(start),
-        "cuda" if torch.cuda.is_available() else "cpu",
-    )  # fmt: skip
+        trainer.CODE_VERSION, made_from, texts, base_weights, "cuda" if torch.cuda.is_available() else "cpu"
+    )
     parts = {folder.with_name(f"{folder.name}-a{100 * part:03.0f}"): part for part in interpolations}
     lora = folder.with_name(f"{folder.name}-lora") if settings.method == "lora" else None
-    if not again and all(finished.is_finished(left, fingerprint) for left in filter(None, [folder, *parts, lora])):
-        return load(folder, found=True)
-    for left in filter(None, [folder, *parts, lora]):
+    models = list(filter(None, [folder, *parts, lora]))
+    checked = {"code_version": trainer.CODE_VERSION, "texts": texts, "base_weights": base_weights}
+    wanted = ["epochs"] * bool(evaluator) + ["alphas"] * bool(alphas)
+    if not again and (kept := records.find(record, {**made_from, **checked}, wanted, about)):
+        has_model = all(finished.is_finished(left, fingerprint) for left in models)
+        if has_model and kept.unknown:
+            kept = kept.complete({**made_from, **checked})
+        if has_model or not folder.is_dir():
+            return Tuned(folder, kept, found=True, has_model=has_model)
+    for left in models:
         artefacts.check_replaceable(left)
     measured_before = scratch / "epochs.csv"
     if evaluator and measured_before.is_file() and checkpoints.last_checkpoint(scratch):
@@ -142,30 +153,12 @@ def tune(
         interpolation.save(interpolation.interpolate(start, model, part), place, card, **{**about, "alpha": part})
     if lora:
         interpolation.save_adapter(model, lora, card, **about)
+    interpolation.save(interpolation.interpolate(start, model, alpha), folder, card, **about)
     tables = {"history": history, "epochs": by_epoch, "alphas": by_alpha}
     tables["predictions"] = predicted.get(alpha, pd.DataFrame())
-    interpolation.save(
-        interpolation.interpolate(start, model, alpha), folder, card, tables, **about
-    )  # last: it is done
+    kept = records.save(record, {**made_from, **checked}, tables, **about)  # last: it is done
     checkpoints.forget(scratch)
-    return load(folder)
-
-
-def load(folder: str | Path, found: bool = False) -> Tuned:
-    """A finished training from the folder of its model."""
-    folder = paths.resolve(folder)
-    tables = {
-        name: _read(folder / "training" / f"{name}.csv") for name in ("history", "epochs", "alphas", "predictions")
-    }
-    about = artefacts.about(folder)
-    return Tuned(folder, **tables, alpha=about["alpha"], seconds=about["seconds"], found=found)
-
-
-def _read(file: Path) -> pd.DataFrame:
-    """A table with the very numbers that were written; empty where none were."""
-    if not file.is_file():
-        return pd.DataFrame()
-    return pd.read_csv(file)
+    return Tuned(folder, kept)
 
 
 def model_card(

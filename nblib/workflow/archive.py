@@ -5,17 +5,19 @@
 
 import io
 import json
+import os
 import tarfile
+import time
 from pathlib import Path
 
 from nblib import artefacts, paths
 from nblib.errors import StudyError
 from nblib.results import answers
 
-# Settings, per-item predictions and results of each system, those of the sweep included.
+# Settings, training records, per-item predictions and results of each system, those of the sweep included.
 PARTS = [
-    "encoders/*.json", "scores/*/*", "results/*", "figures/04_encoder_training/fig_training_*.csv*",
-    "sweep/encoders/*.json", "sweep/scores/*/*",
+    "encoders/*.json", "trainings/*/*", "scores/*/*", "results/*", "figures/04_encoder_training/fig_training_*.csv*",
+    "sweep/encoders/*.json", "sweep/trainings/*/*", "sweep/scores/*/*",
 ]  # fmt: skip
 TEXTS = ["gsm8k_*"]  # files with a data set's texts, which we don't distribute
 # The tables behind the figures that show an exhibit without numbers: notebook 13 looks for them.
@@ -86,9 +88,11 @@ def unpack(scale: str, run_dir: str | Path) -> tuple[int, int]:
         packed = {member.name: tar.extractfile(member).read() for member in members}
     files = {name: paths.inside(run, *name.split("/")) for name in packed}
     wanted = [name for name in packed if not _stays(name, files[name], packed)]
+    now = time.time_ns()  # one date for all: to the workflow none is older than what it was made from
     for name in wanted:
         with paths.write_atomically(files[name]) as draft:
             draft.write_bytes(packed[name])
+        os.utime(files[name], ns=(now, now))
     return len(wanted), len(packed) - len(wanted)
 
 

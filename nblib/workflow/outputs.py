@@ -16,8 +16,7 @@ class Declared:
     Attributes:
         figures: their names, separated by blanks: `fig_<name>.svg` and `.csv` below `figures/<notebook>/`.
         tables: likewise, `tab_<name>.csv`.
-        files: further files and folders (with a slash at the end), relative to the run. `{variant}` is the model, `{form}` is
-            "_mini" where the parameter `data` is mini.
+        files: further files and folders (with a slash at the end), relative to the run. `{variant}` is the model.
         only_with: figures and tables that need a parameter: name → parameter.
         sometimes: figures and tables that depend on the measurements; they are not expected.
         per_variant: whether it is executed for each of several models, and its files' names end in the model.
@@ -52,13 +51,13 @@ OUTPUTS = {
     "04_encoder_training": Declared(
         "training alpha",
         "dev figure1",
-        files=("encoders/{variant}/model.safetensors", "encoders/{variant}/README.md", "encoders/{variant}.json"),
+        files=("trainings/{variant}/training.json",),  # not the weights: it can be shown without them
         per_variant=True,
     ),
     "05_llm_lora": Declared(
         "loss dev",
         "settings dev cost",
-        files=("llms/{variant}/adapter_model.safetensors", "llms/{variant}/README.md", "llms/{variant}.json"),
+        files=("trainings/{variant}/training.json",),
         per_variant=True,
     ),
     "06_negation_adapter": Declared(
@@ -97,7 +96,6 @@ OUTPUTS = {
     "11_llm_benchmarks": Declared(
         "negation mmlu",
         "scores response_biases changes table3",
-        files=("scores/{variant}/gsm8k{form}_test.parquet",),
         per_variant=True,
     ),
     "12_gsm8k_errors": Declared("types", "types arithmetic answers agreement"),
@@ -130,8 +128,7 @@ def files(notebook: str, run_dir: str, variant: str = "", parameters: Mapping[st
         if shown not in declared.only_with or given.get(declared.only_with[shown]) not in NOTHING:
             kinds = ["svg", "csv"] if shown.startswith("fig_") else ["csv"]
             found += [f"figures/{notebook}/{shown}{ending}.{kind}" for kind in kinds]
-    form = "_mini" if given.get("data") == "mini" else ""
-    found += [file.replace("{variant}", variant).replace("{form}", form) for file in declared.files]
+    found += [file.replace("{variant}", variant) for file in declared.files]
     return [f"{run_dir}/{file}" for file in found]
 
 

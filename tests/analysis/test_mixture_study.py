@@ -1,5 +1,7 @@
 """Trainings on several kinds of batches, compared on dev data."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,7 +29,8 @@ def trained(right, stsb=86.0):
     after = pd.DataFrame(rows, columns=["set", "kind", "value"]).assign(alpha=1.0, n=ITEMS, metric="accuracy")
     before = after.assign(alpha=0.0, value=[86.4, 10.0, 72.0, 100.0, 99.0])
     predictions = pd.concat([correct, graded]).reset_index(drop=True)
-    return Tuned(None, None, None, pd.concat([before, after]), predictions, alpha=1.0, seconds=1.0, found=True)
+    tables = {"alphas": pd.concat([before, after]), "predictions": predictions}
+    return Tuned(None, SimpleNamespace(about={"alpha": 1.0}, table=tables.get), found=True)
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
 """What scoring costs and cuts off."""
 
+from types import SimpleNamespace
+
 import pytest
 from support.encoders import tiny
 from torch import nn
 
 from nblib.benchmarks import efficiency
 from nblib.models import embeddings
+from nblib.models.systems import BiEncoder
 
 
 def test_over_long_texts_are_counted(tmp_path):
@@ -18,6 +21,6 @@ def test_over_long_texts_are_counted(tmp_path):
     with pytest.raises(embeddings.EmbeddingError, match="No texts"):
         efficiency.throughput(encoder, [])
     embedding = encoder.model[0].auto_model.get_input_embeddings().weight
-    assert efficiency.parameters(encoder.model) * 1e6 > embedding.numel()
-    assert efficiency.parameters(nn.Linear(1000, 1000)) == 1.001
-    assert efficiency.parameters(None) is None
+    assert efficiency.parameters(BiEncoder(encoder)) * 1e6 > embedding.numel()
+    assert efficiency.parameters(SimpleNamespace(model=nn.Linear(1000, 1000))) == 1.001
+    assert efficiency.parameters(SimpleNamespace(model=None)) is None

@@ -1,6 +1,7 @@
 """Scores of any system: what is left, intervals, comparisons, results."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,11 @@ from support.benchmarks import Written, question, run
 from support.encoders import fitted_adapter, tiny
 
 from nblib import artefacts, corpora
-from nblib.benchmarks import base, catalogue, general, nevir, scoring
+from nblib.benchmarks import base, catalogue, efficiency, general, nevir, scoring
+from nblib.errors import StudyError
 from nblib.models import embeddings, encoders, rankers
 from nblib.models.negation_adapter import adapt
+from nblib.models.registry import ModelError
 from nblib.models.systems import BiEncoder
 from nblib.results import measurements, published
 
@@ -70,6 +73,52 @@ def test_scoring_a_local_folder_leaves_everything_and_repeats_from_the_cache(tmp
     monkeypatch.setattr(encoder.model, "encode", fail)
     again = scoring.score(BiEncoder(encoder), names, tmp_path / "run")
     pd.testing.assert_frame_equal(first.summary.drop(columns="seconds"), again.summary.drop(columns="seconds"))
+
+
+@pytest.fixture
+def without_weights(tmp_path):
+    """An encoder of a run, scored, with its weights removed: its summary, and its folder."""
+    tiny(tmp_path / "run" / "encoders")
+    folder = tmp_path / "run" / "encoders" / "model"
+    system = scoring.find_system(str(folder), tmp_path / "run")
+    summary = scoring.score(system, ["nevir_mini", "stsb_mini"], tmp_path / "run").summary
+    shutil.rmtree(folder)
+    return summary, folder
+
+
+def test_without_its_weights_an_encoders_predictions_are_shown(without_weights, tmp_path):
+    summary, folder = without_weights
+    system = scoring.find_system(str(folder), tmp_path / "run")
+    stored = scoring.score(system, ["nevir_mini", "stsb_mini"], tmp_path / "run")
+    pd.testing.assert_frame_equal(stored.summary.drop(columns="seconds"), summary.drop(columns="seconds"))
+    assert (system.name, system.kind, efficiency.parameters(system)) == (
+        "model",
+        "bi-encoder",
+        pytest.approx(0.02, abs=1),
+    )
+    with pytest.raises(ModelError, match="The weights of model aren't here"):
+        system.score(["a"], ["b"])
+    with pytest.raises(ModelError, match="No encoder called"):
+        scoring.find_system(str(folder.with_name("unscored")), tmp_path / "run")
+
+
+@pytest.mark.parametrize("what", ["damage", "items", "fingerprint"])
+def test_stored_predictions_that_are_not_whole_are_named(what, without_weights, tmp_path):
+    folder = scoring.folder_of(tmp_path / "run", "model")
+    file = folder / "nevir_mini_test.parquet"
+    if what == "damage":
+        file.write_bytes(b"PAR1")
+    elif what == "items":
+        artefacts.write_table(artefacts.read_table(file).head(3), file)
+    else:
+        artefacts.write_json(folder / "system.json", {"name": "model", "kind": "bi-encoder", "fingerprint": None})
+    said = {
+        "damage": "nevir_mini_test.parquet is damaged",
+        "items": "on other items",
+        "fingerprint": "neither the weights",
+    }
+    with pytest.raises(StudyError, match=said[what]):
+        scoring.score(scoring.find_system(str(without_weights[1]), tmp_path / "run"), ["nevir_mini"], tmp_path / "run")
 
 
 def test_views_of_a_benchmark_with_parts_and_splits():
@@ -234,6 +283,10 @@ def test_what_a_system_was_trained_on_stands_in_the_sidecars_of_its_run(tmp_path
     assert scoring.trained_on(tmp_path, "hedge+adapter").startswith(f"{hedge}, then an adapter")
     assert scoring.trained_on(tmp_path, "all-mpnet-base-v2+adapter").startswith("an adapter")
     assert scoring.trained_on(tmp_path, "all-mpnet-base-v2") == ""
+    artefacts.write_json(tmp_path / "trainings" / "lora" / "training.json", {"training_data": "both", "pairs": 1600})
+    assert scoring.trained_on(tmp_path, "lora") == "authored negations and hedges (1,600 pairs)", (
+        "by its training record"
+    )
 
 
 def test_hub_results_are_kept_by_model_and_not_run_again(tmp_path, monkeypatch):

@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from nblib import paths, results
+from nblib import artefacts, paths, results
 from nblib.analysis import claims
 from nblib.results import comparison, measurements
+from nblib.training import records
 from nblib.workflow import sweeps
 
 SMOKE = paths.PROJECT_ROOT / "tests" / "support" / "smoke.yaml"
@@ -192,11 +193,31 @@ def test_every_scale_can_be_planned(scale):
     config = yaml.safe_load((paths.CONFIG / f"{scale}.yaml").read_text())
     assert config["scale"] == scale
     assert jobs["negation_adapter"] == len(config["06"]["encoders"]) + len(sweeps.adapted(config))
-    assert jobs["encoder_training"] == len(sweeps.trainings(config))
+    run, single = paths.PROJECT_ROOT / "runs" / scale, sweeps.section(config, "04", "trainings")
+    trainings = sweeps.trainings(config)
+    kept = [name for name in trainings if name not in single and records.is_alone(run / "sweep", name)]
+    assert jobs["encoder_training"] == len(trainings) - len(kept)
     assert jobs["tuned_benchmarks"] == len(sweeps.scored(config))
     trained = sweeps.by_command(config)
-    assert sum(jobs.get(rule, 0) for rule in ("train", "train_with_curve", "train_family")) == len(trained)
+    kept = [name for name in trained if records.is_alone(run, name)]
+    assert sum(jobs.get(rule, 0) for rule in ("train", "train_with_curve", "train_family")) == len(trained) - len(kept)
     assert jobs["score"] == len(config["09"]["rankers"]) + sum("score" in settings for settings in trained.values())
+
+
+def test_without_weights_a_record_is_taken_and_only_pages_are_made(tmp_path):
+    config = yaml.safe_load((paths.CONFIG / "official.yaml").read_text())
+    config["scale"] = f"records-{os.getpid()}"
+    (tmp_path / "records.yaml").write_text(yaml.safe_dump(config))
+    run = paths.PROJECT_ROOT / "runs" / config["scale"]
+    before = planned(snakemake("--configfile", tmp_path / "records.yaml", "-n"))
+    try:
+        for record in ("sweep/trainings/both-s0", "trainings/hedge-mpnet", "trainings/cross-snli"):
+            artefacts.write_json(run / record / records.FILE, {"tables": {}})
+        after = planned(snakemake("--configfile", tmp_path / "records.yaml", "-n"))
+    finally:
+        shutil.rmtree(run)
+    fewer = {rule: count - after[rule] for rule, count in before.items() if after[rule] != count}
+    assert fewer == {"encoder_training": 1, "train": 1}, "hedge-mpnet's page is made all the same"
 
 
 def test_the_lines_of_a_configuration_fit_a_screen():

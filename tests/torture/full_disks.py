@@ -107,7 +107,7 @@ def training(needs: Path, disk: Path) -> Callable[[], Path]:
     """Its checkpoints are what fills the disk."""
     tiny(needs)
     settings = Settings(str(needs / "model"), epochs=2, batch_size=4, bf16=False)
-    places = disk / "encoders" / "x", disk / "checkpoints" / "x"
+    places = disk / "encoders" / "x", disk / "trainings" / "x", disk / "checkpoints" / "x"
 
     def write() -> Path:
         with mock.patch.object(tuning.trainer, "CODE_VERSION", random.random()):  # or it would be found again

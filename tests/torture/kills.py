@@ -173,7 +173,8 @@ def training(folder: Path) -> Step:
 
     def train(name: str) -> str:
         place = folder / name
-        tuning.tune("bi-encoder", settings, examples, place / "encoders" / "x", place / "checkpoints" / "x")
+        places = [place / kind / "x" for kind in ("encoders", "trainings", "checkpoints")]
+        tuning.tune("bi-encoder", settings, examples, *places)
         return encoders.load(str(place / "encoders" / "x"), device="cpu").fingerprint
 
     started = time.perf_counter()

@@ -1,6 +1,7 @@
 """Whole trainings: what is kept, that it is found again, and when it is not."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +11,13 @@ import torch
 from sentence_transformers import SentenceTransformer
 from support.encoders import toy_examples
 
-from nblib import corpora
+from nblib import artefacts, corpora
 from nblib.benchmarks.base import DevSet
 from nblib.benchmarks.stsb import STSB
 from nblib.models import encoders
 from nblib.models.folders import FinetuningError
 from nblib.models.systems import BiEncoder
-from nblib.training import checkpoints, dev_scores, trainer, tuning
+from nblib.training import checkpoints, dev_scores, records, trainer, tuning
 
 
 @pytest.fixture
@@ -35,8 +36,12 @@ def trainings(monkeypatch):
     return done
 
 
+def places(folder):
+    return folder / "hedge", folder / "record", folder / "scratch"
+
+
 def tune(settings, folder, **more):
-    return tuning.tune("bi-encoder", settings, toy_examples(), folder / "hedge", folder / "scratch", **more)
+    return tuning.tune("bi-encoder", settings, toy_examples(), *places(folder), **more)
 
 
 def files(folder):
@@ -58,7 +63,12 @@ def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, eval
     assert again.history.step.iloc[-1] == 8
     assert list(again.compared().columns) == ["set", "kind", "n", "base", "tuned", "difference"]
     assert (again.alpha, again.seconds) == (first.alpha, first.seconds)
-    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"hedge", "hedge-a025", "hedge-lora"}
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {
+        "hedge",
+        "hedge-a025",
+        "hedge-lora",
+        "record",
+    }
     about = json.loads((tmp_path / "hedge.json").read_text())
     assert (about["alpha"], about["architecture"], about["method"]) == (first.alpha, "bi-encoder", "lora")
     assert about["training_data"] == "both"
@@ -104,6 +114,89 @@ def test_what_differs_is_trained_anew(what, toy, evaluator, trainings, tmp_path,
         (tmp_path / f"hedge-{'a050' if what == 'part' else 'lora'}.json").unlink()
     found = tune(settings, tmp_path, evaluator=evaluator(), **more).found
     assert not found and len(trainings) == 2
+
+
+def test_weights_that_are_here_complete_a_record_without_checksums(toy, trainings, tmp_path):
+    first = tune(toy, tmp_path)
+    made_from = {key: value for key, value in first.record.about["made_from"].items() if key not in records.CHECKSUMS}
+    artefacts.write_json(first.record.folder / records.FILE, {**first.record.about, "made_from": made_from})
+    tune(toy, tmp_path)
+    assert artefacts.read_json(first.record.folder / records.FILE) == first.record.about and len(trainings) == 1
+
+
+def trained_and_then_without_weights(settings, evaluator, folder):
+    tuned = tune(settings, folder, evaluator=evaluator(), alphas=[0.5, 1.0], training_data="both")
+    shutil.rmtree(tuned.folder)
+    return tuned
+
+
+def test_without_its_weights_a_training_is_shown_by_its_record(toy, evaluator, trainings, tmp_path):
+    first = trained_and_then_without_weights(toy, evaluator, tmp_path)
+    first.record.add("figure1", pd.DataFrame({"cosine": [0.1 + 0.2]}))
+    shown = tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0])
+    assert (shown.found, shown.has_model, len(trainings)) == (True, False, 1)
+    for table in ("history", "epochs", "alphas"):
+        pd.testing.assert_frame_equal(getattr(first, table), getattr(shown, table), check_exact=True)
+    assert (shown.alpha, shown.seconds) == (first.alpha, first.seconds)
+    assert shown.record.table("figure1").cosine.tolist() == [0.1 + 0.2]
+    assert "Its weights aren't here, so its record is shown" in shown.sentence and "may differ" not in shown.sentence
+    again = tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0], again=True)
+    assert (again.found, again.has_model, len(trainings)) == (False, True, 2)
+    assert again.record.table("figure1").empty, "of the training before"
+
+
+def test_a_record_without_checksums_is_shown_by_its_settings_and_says_so(toy, evaluator, trainings, tmp_path):
+    first = trained_and_then_without_weights(toy, evaluator, tmp_path)
+    made_from = {key: value for key, value in first.record.about["made_from"].items() if key not in records.CHECKSUMS}
+    artefacts.write_json(first.record.folder / records.FILE, {**first.record.about, "made_from": made_from})
+    shown = tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0], training_data="both")
+    assert not shown.has_model and len(trainings) == 1
+    assert "it has no checksum of dev data, code version, texts, base weights, which may differ" in shown.sentence
+
+
+@pytest.mark.parametrize("what", ["training_data", "setting"])
+def test_a_record_without_checksums_needs_the_name_of_its_texts_and_all_settings(what, toy, evaluator, tmp_path):
+    first = trained_and_then_without_weights(toy, evaluator, tmp_path)
+    made_from = {key: value for key, value in first.record.about["made_from"].items() if key not in records.CHECKSUMS}
+    if what == "setting":
+        made_from.pop("learning_rate")
+    artefacts.write_json(first.record.folder / records.FILE, {**first.record.about, "made_from": made_from})
+    texts = {"training_data": "both" if what == "setting" else "only negation"}
+    assert not tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0], **texts).found
+
+
+@pytest.mark.parametrize("what", ["settings", "texts", "base", "code version", "alphas", "dev data"])
+def test_another_trainings_record_is_not_taken(what, toy, evaluator, trainings, tmp_path, monkeypatch):
+    trained_and_then_without_weights(toy, evaluator, tmp_path)
+    settings, more, measures = toy, {"alphas": [0.5, 1.0]}, evaluator()
+    if what == "settings":
+        settings = replace(toy, seed=1)
+    elif what == "texts":
+        monkeypatch.setattr(trainer, "texts_sha256", lambda data: "others")
+    elif what == "base":
+        monkeypatch.setattr(encoders, "fingerprint", lambda model: "another")
+    elif what == "code version":
+        monkeypatch.setattr(trainer, "CODE_VERSION", trainer.CODE_VERSION + 1)
+    elif what == "alphas":
+        more["alphas"] = [1.0]
+    else:
+        measures.anchors = measures.anchors.head(2)
+    assert not tune(settings, tmp_path, evaluator=measures, **more).found and len(trainings) == 2
+
+
+@pytest.mark.parametrize("file", ["training.json", "epochs.csv"])
+def test_a_damaged_record_is_named_and_not_shown(file, toy, evaluator, trainings, tmp_path, caplog):
+    record = trained_and_then_without_weights(toy, evaluator, tmp_path).record.folder
+    (record / file).write_text((record / file).read_text().replace("1", "2"))
+    assert not tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0]).found
+    assert f"Trained again, because its record is damaged: {record / file} is damaged" in caplog.text
+
+
+def test_a_table_of_another_training_damages_a_record(toy, evaluator, tmp_path, caplog):
+    record = trained_and_then_without_weights(toy, evaluator, tmp_path).record.folder
+    artefacts.write_table(pd.DataFrame({"epoch": [1]}), record / "epochs.csv")
+    assert not tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0]).found
+    assert "epochs.csv is of another training" in caplog.text
 
 
 class Killed(BaseException):

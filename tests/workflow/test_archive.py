@@ -20,6 +20,7 @@ FILES = {
     **{f"notebooks/{name}.ipynb": NOTEBOOK for name in archive.COMPARING},
     "encoders/small/model.safetensors": "weights",
     "scores/small/nevir_test.parquet": "items",
+    "trainings/small/epochs.csv": "epochs",
     "scores/small/gsm8k_test.parquet": "questions",
     "scores/small/mteb/full.json": "{}",
     "results/07_small.csv": "a,b",
@@ -27,10 +28,16 @@ FILES = {
     "figures/07_encoder_benchmarks/fig_profile_small.csv": "profile",
     "sweep/scores/both-s0/stsb_test.parquet": "items, too",
 }
-SIDECARS = {"encoders/small.json", "scores/small/system.json", "sweep/encoders/both-s0.json"}
+SIDECARS = {
+    "encoders/small.json",
+    "trainings/small/training.json",
+    "sweep/trainings/both-s0/training.json",
+    "scores/small/system.json",
+    "sweep/encoders/both-s0.json",
+}
 TABLES = {
     "scores/small/nevir_test.parquet", "results/07_small.csv", "figures/04_encoder_training/fig_training_small.csv",
-    "sweep/scores/both-s0/stsb_test.parquet",
+    "sweep/scores/both-s0/stsb_test.parquet", "trainings/small/epochs.csv",
 }  # fmt: skip
 PACKED = {*archive.PARAMETERS.values(), *SIDECARS, *TABLES, *(f"{name}.json" for name in TABLES)}
 
@@ -56,6 +63,7 @@ def test_what_is_unpacked_is_what_was_packed(project):
     assert {name: file.read_text() for name, file in again.items() if name in FILES} == {
         name: text for name, text in FILES.items() if name in PACKED
     }
+    assert len({file.stat().st_mtime_ns for file in again.values()}) == 1, "none is older than what it was made from"
     assert json.loads(again["09_parameters.json"].read_text()) == {"run_dir": "runs/toy", "encoders": ["small"]}
 
 

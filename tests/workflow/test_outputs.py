@@ -40,9 +40,8 @@ def test_the_files_of_a_notebook_executed_for_a_model_end_in_its_name():
     files = outputs.files("11_llm_benchmarks", "runs/x", "{llm}", {"data": "mini"})
     assert files[:2] == ["runs/x/results/11_{llm}.csv", "runs/x/results/11_{llm}.csv.json"]
     assert "runs/x/figures/11_llm_benchmarks/fig_negation_{llm}.svg" in files
-    assert "runs/x/scores/{llm}/gsm8k_mini_test.parquet" in files
-    files = outputs.files("11_llm_benchmarks", "runs/x", "a", {"data": "official"})
-    assert "runs/x/scores/a/gsm8k_test.parquet" in files
+    files = outputs.files("04_encoder_training", "runs/x", "a")
+    assert "runs/x/trainings/a/training.json" in files and not any("/encoders/" in file for file in files)
 
 
 @pytest.mark.parametrize(("families", "drawn"), [(["family-nli-s0"], True), ([], False)])

@@ -149,7 +149,9 @@ def test_a_cross_encoder_leaves_a_folder_that_ranks(source, tiny_encoder_folder,
     assert ranker.score(["the door"] * 2, ["it is green", "it is red"]).shape == (2,)
     about = json.loads((tmp_path / "encoders" / "cross.json").read_text())
     assert (about["base"], about["examples"], about["seed"]) == (str(tiny_encoder_folder), 6, 0)
-    assert {path.name for path in tmp_path.iterdir()} == {"encoders", "checkpoints"}, "no curve unless asked for"
+    assert {path.name for path in tmp_path.iterdir()} == {"encoders", "trainings", "checkpoints"}, (
+        "no curve unless asked for"
+    )
 
 
 def test_held_out_anchors_are_refused(tmp_path):

@@ -16,12 +16,12 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from nblib import artefacts, corpora, results
+from nblib import artefacts, corpora, paths, results
 from nblib.benchmarks import scoring
 from nblib.benchmarks.llm import harness
 from nblib.benchmarks.llm.harness import MATHEMATICS, LlmTaskError, ask, prompts_sha256, task
-from nblib.models import llm_adapters
-from nblib.models.language_models import LanguageModel
+from nblib.models import language_models, llm_adapters
+from nblib.models.language_models import Dtype, LanguageModel
 from nblib.results import answers, published
 
 CODE_VERSION = 1  # raise it when the scoring of items changes: all is then asked anew
@@ -40,11 +40,50 @@ class LlmScores:
     predictions: dict[str, pd.DataFrame]
 
 
+@dataclass(frozen=True)
+class StoredModel(LanguageModel):
+    """A language model with a LoRA of this run whose weights are gone: the base, which renders the prompts, and the fingerprint
+    of the whole, by which its answers are known."""
+
+    fingerprint: str
+
+
+def find_model(
+    base: str, adapter: str | Path | None, run_dir: str | Path, *, dtype: Dtype = "bfloat16"
+) -> LanguageModel:
+    """A language model, with the LoRA of a folder if one is given; or, where a LoRA of this run is gone and its answers are
+    there, what they are read by.
+
+    Raises:
+        LlmTaskError: its answers name several fingerprints.
+        LoraError, LanguageModelError: see `llm_adapters.load`.
+    """
+    folder = paths.resolve(adapter or "none")
+    if folder.parent == paths.resolve(run_dir) / "llms" and not folder.is_dir():
+        sidecars = [artefacts.about(file) for file in scoring.folder_of(run_dir, folder.name).glob("*.parquet")]
+        known = {about["asked"]["model"] for about in sidecars if "asked" in about}
+        if len(known) > 1:
+            raise LlmTaskError(
+                f"The answers of {folder.name} in {run_dir} are of {len(known)} models. Remove them, and ask anew."
+            )
+        if known:
+            loaded = language_models.load(base, dtype=dtype)
+            return StoredModel(folder.name, folder, loaded.model, loaded.tokenizer, known.pop())
+    return llm_adapters.load(base, adapter, dtype=dtype)
+
+
+def fingerprint(model: LanguageModel) -> str:
+    """The fingerprint of a language model (`llm_adapters.fingerprint`), also of one whose LoRA is gone."""
+    return model.fingerprint if isinstance(model, StoredModel) else llm_adapters.fingerprint(model)
+
+
 def score(
     model: LanguageModel, names: Sequence[str], run_dir: str | Path, *, limits: Mapping[str, int] | None = None, seed: int = 0,
     chat_template: bool = False, batch_size: int = 0,
 ) -> LlmScores:  # fmt: skip
     """Evaluate a language model on tasks of `harness`; what the same model has answered in the same way is read, not asked again.
+
+    Where its LoRA is gone, a task whose answers aren't kept has the scores that this run's results have of it.
 
     Args:
         limits: task → items of its random sample (of MMLU: a subject); tasks that aren't named are run in full.
@@ -58,11 +97,14 @@ def score(
         raise LlmTaskError(
             f"Limits for {', '.join(strangers)}, which this run doesn't ask. It asks {', '.join(names)}."
         )
-    fingerprint, rows, predictions = llm_adapters.fingerprint(model), [], {}
+    known_by, rows, predictions = fingerprint(model), [], {}
     for name in tqdm(names, desc=model.name, leave=False):
         how = {"limit": limits.get(name, 0), "seed": seed, "chat_template": chat_template}
-        asked = _asked(model, fingerprint, name, how)
+        asked = _asked(model, known_by, name, how)
         found = _stored(asked, run_dir, model.name, name)
+        if found is None and isinstance(model, StoredModel):
+            rows += _measured_before(model, name, run_dir)
+            continue
         if found is None:
             started = time.perf_counter()
             table = ask(model, name, **how, batch_size=batch_size)
@@ -88,6 +130,26 @@ def _stored(asked: dict[str, Any], run_dir: str | Path, model: str, name: str) -
     if not artefacts.is_whole(file) or (about := artefacts.about(file)).get("asked") != asked:
         return None
     return artefacts.read_table(file), about["seconds"]
+
+
+def _measured_before(model: StoredModel, name: str, run_dir: str | Path) -> list[dict]:
+    """The scores of a task in this run's results, as `summarise` has them."""
+    described, file = task(name), paths.inside(run_dir, "results", f"11_{model.name}.csv")
+    label, official = corpora.describe(described.corpus).label, corpora.describe(described.corpus).official
+    table = artefacts.read_table(file).query("benchmark == @label") if file.is_file() else pd.DataFrame()
+    if table.empty:
+        raise LlmTaskError(
+            f"Neither the LoRA {model.name} is here nor its answers to {name}. Train it: nblib run 05 out.ipynb"
+        )
+    data = min(table.data, key=len)
+    return [
+        {
+            "task": name, "view": row.data.removeprefix(data).removeprefix(", ") or "test", "benchmark": label,
+            "metric": row.metric, "value": row.value, "ci_low": row.ci_low, "ci_high": row.ci_high, "n": int(row.n),
+            "clusters": math.nan, "official": official and "sample" not in data, "data": data, "seconds": math.nan,
+        }
+        for row in table.itertuples()
+    ]  # fmt: skip
 
 
 def summarise(name: str, table: pd.DataFrame, sampled: bool = False) -> list[dict]:

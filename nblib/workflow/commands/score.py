@@ -62,19 +62,19 @@ def run(arguments: argparse.Namespace) -> None:
 
     General ability goes to `scores/<system>/general.csv`, and beside the system's other results.
     """
-    from nblib.analysis import model_page
-    from nblib.benchmarks import catalogue, negation_profile, scoring
-    from nblib.corpora import hedgetriple
-    from nblib.models import systems
+    from nblib.analysis import encoder_card, model_page
+    from nblib.benchmarks import catalogue, scoring
+    from nblib.models.systems import BiEncoder
 
     names = catalogue.names(arguments.data, keys=arguments.benchmarks)
     for name in arguments.systems:
-        system = systems.load(name, allow_remote_code=arguments.allow_remote_code, precision=arguments.precision)
+        system = scoring.find_system(
+            name, arguments.run_dir, allow_remote_code=arguments.allow_remote_code, precision=arguments.precision
+        )
         able = names if arguments.benchmarks else scoring.scorable(system, names)
         summary = _score_benchmarks(system, able, arguments) if able else None
-        if arguments.benchmarks is None and isinstance(system, systems.BiEncoder):
-            predicted = negation_profile.predictions(hedgetriple.load(), system)  # seconds, as its texts are few
-            scoring.save_predictions(predicted, arguments.run_dir, system.name, negation_profile.TASK)
+        if arguments.benchmarks is None and system.kind == BiEncoder.kind:
+            encoder_card.score_profile(system, arguments.run_dir)  # seconds, as its texts are few
         if arguments.general != "none":
             _score_general(system, arguments)
         page = model_page.write(system, summary, arguments.run_dir, _command(name, arguments))
@@ -101,7 +101,7 @@ def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argpa
     about |= {"scale": arguments.scale, "data": arguments.data, "precision": arguments.precision}
     columns = [column for column in ("seconds", "pairs") if column in scored]
     took = scored.groupby("task")[columns].first().sum().to_dict()
-    about |= {**took, "parameters": efficiency.parameters(system.model)}
+    about |= {**took, "parameters": efficiency.parameters(system)}
     results.save(scoring.result_rows(scored, system.name, arguments.scale, **made), file, **about)
     return scored
 

@@ -9,6 +9,7 @@ examples:
 """
 
 import argparse
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -103,11 +104,13 @@ def run(arguments: argparse.Namespace) -> None:
         evaluator = DevEvaluator(system, dev, seen, "nevir", trainer.ARCHITECTURES[architecture].graded)
     number = sum(map(len, examples.values()))
     about = {"scale": arguments.scale, "data": arguments.data, "training_data": chosen.training_set, "examples": number}
+    places = [paths.inside(run_dir, kind, name) for kind in ("encoders", "trainings", "checkpoints")]
     tuned = tuning.tune(
-        architecture, settings, examples, paths.inside(run_dir, "encoders", name), paths.inside(run_dir, "checkpoints", name),
+        architecture, settings, examples, *places,
         evaluator=evaluator, every_epoch=curve == "epochs", alphas=[1.0] if curve == "ends" else [],
         source=f"{number:,} examples: {chosen.about}, seed {settings.seed}.", again=arguments.again, **about,
     )  # fmt: skip
+    sys.stdout.write(f"{name}: {tuned.sentence}\n")
     if evaluator:
         file = scoring.folder_of(run_dir, name) / "epochs.csv"
         by_epoch = tuned.epochs.assign(architecture=architecture)
@@ -131,16 +134,19 @@ def _score_family(
     from nblib.models import encoders
     from nblib.models.systems import BiEncoder
 
-    base, trained = encoders.load(settings.base), encoders.load(str(tuned.folder))
-    spec = replace(base.spec, name=given.name, sha256=None)
-    encoder = replace(trained, spec=spec, cacheable=False)
-    scored = scoring.score(BiEncoder(encoder), [TASK], given.run_dir, dev_splits=False).summary
+    if tuned.has_model:
+        base, trained = encoders.load(settings.base), encoders.load(str(tuned.folder))
+        spec = replace(base.spec, name=given.name, sha256=None)
+        system = BiEncoder(replace(trained, spec=spec, cacheable=False))
+    else:
+        system = scoring.stored_system(given.run_dir, given.name)
+    scored = scoring.score(system, [TASK], given.run_dir, dev_splits=False).summary
     rows = scoring.result_rows(
-        scored, given.name, given.scale, fingerprint=encoder.fingerprint,
+        scored, given.name, given.scale, fingerprint=system.fingerprint,
         trained_on=f"{chosen.about} ({number:,} pairs), seed {settings.seed}, from {settings.base}",
     )  # fmt: skip
     file = paths.inside(given.run_dir, "results", f"07_{given.name}.csv")
     results.save(
         rows, file, **vars(settings), family=chosen.family, pairs_used=number, loss_at_end=tuned.history.loss.iloc[-1],
-        scale=given.scale, fingerprint=encoder.fingerprint, seconds=tuned.seconds,
+        scale=given.scale, fingerprint=system.fingerprint, seconds=tuned.seconds,
     )  # fmt: skip

@@ -69,6 +69,26 @@ def test_what_was_made_otherwise_is_asked_anew(model, asked, tmp_path, monkeypat
     assert len(asked) == 2
 
 
+def test_without_its_lora_a_models_answers_are_shown_and_other_scores_taken_from_the_results(model, asked, tmp_path):
+    lora, base = tmp_path / "llms" / "hedge", str(model.folder)
+    tuned = replace(model, name="hedge")
+    first = evaluation.score(tuned, ["llm_nevir_mini"], tmp_path)
+    stored = evaluation.find_model(base, lora, tmp_path, dtype="float32")
+    assert (stored.name, evaluation.fingerprint(stored)) == ("hedge", evaluation.fingerprint(tuned))
+    again = evaluation.score(stored, ["llm_nevir_mini"], tmp_path)
+    pd.testing.assert_frame_equal(first.summary, again.summary)
+    with pytest.raises(LlmTaskError, match="Neither the LoRA hedge is here nor its answers to llm_excluir_mini"):
+        evaluation.score(stored, ["llm_excluir_mini"], tmp_path)
+    rows = evaluation.result_rows(evaluation.score(tuned, ["llm_excluir_mini"], tmp_path).summary, "hedge", "lab")
+    results.save(rows, tmp_path / "results" / "11_hedge.csv")
+    (scoring.folder_of(tmp_path, "hedge") / "llm_excluir_mini_test.parquet").unlink()
+    found = evaluation.score(stored, ["llm_excluir_mini"], tmp_path)
+    taken = pd.DataFrame(evaluation.result_rows(found.summary, "hedge", "lab"))
+    pd.testing.assert_frame_equal(taken, pd.DataFrame(rows), atol=1e-4)
+    assert not found.predictions
+    assert len(asked) == 2, "nothing was asked of the base under the LoRA's name"
+
+
 def test_a_seed_that_changes_no_prompt_changes_nothing(model, asked, tmp_path):
     for seed in (0, 1):  # of a ranking in full
         evaluation.score(model, ["llm_nevir_mini"], tmp_path, seed=seed)
