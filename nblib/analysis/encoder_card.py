@@ -6,8 +6,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import HTML
+from matplotlib.figure import Figure
 
 from nblib import artefacts
 from nblib.benchmarks import catalogue, negation_profile, scoring
@@ -16,7 +18,7 @@ from nblib.corpora import hedgetriple
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
 from nblib.models.negation_adapter import AdapterError, NegationAdapter, adapt
 from nblib.models.systems import ADAPTER, BiEncoder, StoredSystem, System
-from nblib.results import published
+from nblib.results import plotting, published
 
 if TYPE_CHECKING:
     from nblib.benchmarks.base import LocalTask
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 STYLE = (
     "border:1px solid #bbb;border-radius:6px;padding:1em 1.4em;max-width:62em;font-family:sans-serif;line-height:1.45"
 )
+COLUMNS = ["benchmark", "metric", "ours", "interval", "chance", "n", "nearest", "note"]  # of the table of scores
+SIDES = {"high": "above guessing", "low": "below guessing", "even": "no differently from guessing"}
 CHANCE = 50.0  # percent: which of two variants is closer
 
 
@@ -71,8 +75,8 @@ def with_published(scored: pd.DataFrame) -> pd.DataFrame:
         scored: `Scores.summary`.
 
     Returns:
-        benchmark, metric, ours, interval, chance (percent, or NaN), n, nearest (as text), note (why the two may not be the same
-        quantity), task.
+        `COLUMNS` (chance in percent, or NaN; nearest as text; note: why the two may not be the same quantity), then task, key (of
+        the metric), ci_low, ci_high, data.
     """
     rows = []
     for item in scored[scored["view"] == "test"].itertuples():
@@ -81,9 +85,57 @@ def with_published(scored: pd.DataFrame) -> pd.DataFrame:
         note = _remark(benchmark, item.metric) if item.official else "authored mini set"
         metric = scoring.METRICS[item.metric]
         score = (item.benchmark, metric, item.value, f"{item.ci_low:.1f} – {item.ci_high:.1f}", benchmark.chance)
-        rows.append((*score, item.n, nearest, note, item.task))
-    columns = ["benchmark", "metric", "ours", "interval", "chance", "n", "nearest", "note", "task"]
-    return pd.DataFrame(rows, columns=columns)
+        rows.append((*score, item.n, nearest, note, item.task, item.metric, item.ci_low, item.ci_high, item.data))
+    return pd.DataFrame(rows, columns=[*COLUMNS, "task", "key", "ci_low", "ci_high", "data"])
+
+
+def verdict(name: str, shown: pd.DataFrame) -> str:
+    """On how many negation benchmarks a system's interval lies above guessing, below it, or around it.
+
+    Args:
+        shown: benchmark, chance, ci_low, ci_high; a row a score, a benchmark's own metric first.
+    """
+    judged = shown[shown.chance.notna()].drop_duplicates("benchmark")
+    if judged.empty:
+        return f"No negation benchmark of {name} was measured here."
+    side = (
+        (judged.ci_low > judged.chance).map({True: "high", False: "even"}).mask(judged.ci_high < judged.chance, "low")
+    )
+    groups = {kind: judged.benchmark[side == kind].to_list() for kind in SIDES}
+    if len(groups["high"]) == len(judged):
+        return f"{name} scores above guessing on all {len(judged)} negation benchmarks."
+    parts = [f"{SIDES[kind]} on {len(found)} ({', '.join(found)})" for kind, found in groups.items() if found]
+    return f"Of {len(judged)} negation benchmarks, {name} scores {', '.join(parts)}."
+
+
+def draw(shown: pd.DataFrame, title: str) -> tuple[Figure, pd.DataFrame]:
+    """The scores of a system with their intervals, guessing and the printed scores, a few of these named.
+
+    Args:
+        shown: from `with_published`.
+
+    Returns:
+        The figure, and what is drawn: line, system ("" for ours), value, low, high.
+    """
+    lines = shown.assign(line=shown.benchmark + ", " + shown.metric, system="", value=shown.ours)
+    height = dict(zip(lines.line, range(len(lines)), strict=True))
+    figure, ax = plt.subplots(figsize=(8, 0.45 * len(lines) + 1.4))
+    printed = [
+        published_scores(row.task).query("metric == @row.key").assign(line=row.line) for row in lines.itertuples()
+    ]
+    known = pd.concat(printed)[["line", "system", "value"]]
+    if len(known):
+        place = known.line.map(height)
+        ax.plot(known.value, place, "|", ms=12, color=plotting.PUBLISHED, alpha=0.3, label="printed")
+    ax.plot(lines.chance, lines.line.map(height), "|", ms=14, mew=2, color=plotting.MUTED, label="guessing")
+    plotting.interval_plot(ax, lines, label="line", low="ci_low", high="ci_high")
+    ax.set_xlabel("percent, or correlation × 100; 95 % intervals")
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    plotting.state(ax, title.rstrip("."))
+    if len(named := landmarks(known)):
+        plotting.label_points(ax, named.value, named.line.map(height), named.system)
+    drawn = lines.rename(columns={"ci_low": "low", "ci_high": "high"})[["line", "system", "value", "low", "high"]]
+    return figure, pd.concat([drawn, known], ignore_index=True)
 
 
 def _remark(benchmark: "LocalTask", metric: str) -> str:

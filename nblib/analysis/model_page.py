@@ -15,7 +15,6 @@ from nblib.results import plotting, published_mteb
 from nblib.results.report import site
 
 UNSCORED = pd.DataFrame(columns=["task", "view", "metric", "ci_low", "ci_high", "data"])
-SIDES = {"high": "above guessing", "low": "below guessing", "even": "no differently from guessing"}
 
 
 def write(system: System, summary: pd.DataFrame | None, run_dir: str | Path, command: str) -> Path:
@@ -26,11 +25,10 @@ def write(system: System, summary: pd.DataFrame | None, run_dir: str | Path, com
         command: what makes the page again.
     """
     summary = UNSCORED if summary is None else summary
-    tested = summary[summary["view"] == "test"].reset_index(drop=True)
-    shown = encoder_card.with_published(summary).join(tested[["ci_low", "ci_high", "data"]]).assign(key=tested.metric)
+    shown = encoder_card.with_published(summary)
     shown["place"] = places(shown, _measured(run_dir, system.name))
     about_negation = {name for data in catalogue.DATA for name in catalogue.names(data, "negation")}
-    sentence = verdict(system.name, shown[shown.task.isin(about_negation)])
+    sentence = encoder_card.verdict(system.name, shown[shown.task.isin(about_negation)])
     profiled = _profile(system.name, run_dir)
     page = site.PAGES.get_template("model.html.j2").render(
         name=system.name, verdict=sentence, style=Markup((site.ASSETS / "style.css").read_text(encoding="utf-8")),
@@ -46,25 +44,6 @@ def write(system: System, summary: pd.DataFrame | None, run_dir: str | Path, com
     return file
 
 
-def verdict(name: str, shown: pd.DataFrame) -> str:
-    """On how many negation benchmarks a system's interval lies above guessing, below it, or around it.
-
-    Args:
-        shown: benchmark, chance, ci_low, ci_high; a row a score, a benchmark's own metric first.
-    """
-    judged = shown[shown.chance.notna()].drop_duplicates("benchmark")
-    if judged.empty:
-        return f"No negation benchmark of {name} was measured here."
-    side = (
-        (judged.ci_low > judged.chance).map({True: "high", False: "even"}).mask(judged.ci_high < judged.chance, "low")
-    )
-    groups = {kind: judged.benchmark[side == kind].to_list() for kind in SIDES}
-    if len(groups["high"]) == len(judged):
-        return f"{name} scores above guessing on all {len(judged)} negation benchmarks."
-    parts = [f"{SIDES[kind]} on {len(found)} ({', '.join(found)})" for kind, found in groups.items() if found]
-    return f"Of {len(judged)} negation benchmarks, {name} scores {', '.join(parts)}."
-
-
 def places(shown: pd.DataFrame, measured: pd.DataFrame) -> list[str]:
     """The rank of each score among the systems measured in this study and among the printed scores, in words.
 
@@ -75,7 +54,8 @@ def places(shown: pd.DataFrame, measured: pd.DataFrame) -> list[str]:
     found = []
     for row in shown.itertuples():
         same = (measured.benchmark == row.benchmark) & (measured.metric == row.key) & (measured.data == row.data)
-        sets = {"measured here": measured[same].drop_duplicates("system").value, "printed": _printed(row).value}
+        printed = encoder_card.published_scores(row.task).query("metric == @row.key")
+        sets = {"measured here": measured[same].drop_duplicates("system").value, "printed": printed.value}
         ranks = [
             f"{(values > row.ours).sum() + 1} of {len(values) + 1} {kind}"
             for kind, values in sets.items()
@@ -86,29 +66,14 @@ def places(shown: pd.DataFrame, measured: pd.DataFrame) -> list[str]:
 
 
 def picture(shown: pd.DataFrame, title: str) -> str:
-    """The scores with their intervals, guessing and the printed scores, as an SVG that stands within a page."""
+    """`encoder_card.draw` as an SVG that stands within a page."""
     plotting.use_style()
-    lines = shown.assign(line=shown.benchmark + ", " + shown.metric)
-    height = dict(zip(lines.line, range(len(lines)), strict=True))
-    figure, ax = plt.subplots(figsize=(8, 0.45 * len(lines) + 1.4))
-    printed = pd.concat([_printed(row).assign(height=height[row.line]) for row in lines.itertuples()])
-    if len(printed):
-        ax.plot(printed.value, printed.height, "|", ms=12, color=plotting.PUBLISHED, alpha=0.3, label="printed")
-    ax.plot(lines.chance, lines.line.map(height), "|", ms=14, mew=2, color=plotting.MUTED, label="guessing")
-    plotting.interval_plot(ax, lines, label="line", value="ours", low="ci_low", high="ci_high")
-    ax.set_xlabel("percent, or correlation × 100; 95 % intervals")
-    ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
-    plotting.state(ax, title.rstrip("."))
+    figure, _ = encoder_card.draw(shown, title)
     drawn = io.StringIO()
     with plt.rc_context({"svg.hashsalt": "page"}):
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
     plt.close(figure)
     return site.slim(drawn.getvalue()[drawn.getvalue().index("<svg") :])
-
-
-def _printed(row: tuple) -> pd.DataFrame:
-    """The printed scores of a score's benchmark by the same metric."""
-    return encoder_card.published_scores(row.task).query("metric == @row.key")
 
 
 def _measured(run_dir: str | Path, system: str) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pytest
 from support import svg
 
 from nblib import results
-from nblib.analysis import model_page
+from nblib.analysis import encoder_card, model_page
 from nblib.benchmarks import negation_profile, scoring
 from nblib.corpora import hedgetriple
 
@@ -36,7 +36,7 @@ SCORED = summary(
 )  # fmt: skip
 def test_the_verdict_follows_the_interval_and_not_the_score(lower, upper, said):
     shown = pd.DataFrame({"benchmark": ["b"], "chance": [25.0], "ci_low": [lower], "ci_high": [upper]})
-    assert said in model_page.verdict("E", shown)
+    assert said in encoder_card.verdict("E", shown)
 
 
 def test_a_place_counts_the_higher_scores_on_the_same_items_by_the_same_metric():
@@ -73,7 +73,7 @@ def test_the_pictures_texts_cover_each_other_nowhere(tmp_path):
         chance=[25.0, 50.0, 33.3], ours=SCORED.value, key=SCORED.metric, metric="right rank of both questions"
     )
     picture = tmp_path / "picture.svg"
-    picture.write_text(model_page.picture(shown, model_page.verdict("a-model-with-a-rather-long-name", shown)))
+    picture.write_text(model_page.picture(shown, encoder_card.verdict("a-model-with-a-rather-long-name", shown)))
     assert svg.overlapping(picture) == []
     assert len([text for text, _ in svg.text_boxes(picture) if "guessing" in text]) >= 2, "the title, and the legend"
 
