@@ -227,6 +227,24 @@ def _general_changes(record: Record) -> str:
     return markdown(shown)
 
 
+def _mixtures(record: Record) -> str:
+    """The trainings on several kinds of data: dev scores, and their changes from the first training."""
+    files = [record.folder / "08_hedge_trainings" / f"tab_{name}.csv" for name in ("mixtures", "mixture_changes")]
+    if not all(file.is_file() for file in files):
+        return "None was trained in this record."
+    scores, changes = map(pd.read_csv, files)
+    first, *rest = ["mean of negation", "STSB dev", "kept similarities"]
+    shown = scores[["training"]].copy()
+    for name in (first, *rest):
+        shown[name] = scores[name].map("{:.1f}".format)
+        if name in set(changes.set):
+            found = changes[changes.set == name].set_index("training").reindex(scores.training)
+            interval = tables.interval_text(found.low, found.high, 1)
+            said = found.difference.map("{:+.1f}".format).str.cat(interval, sep=" (") + ")"
+            shown[f"change of {name}"] = said.where(found.difference.notna(), "–").to_numpy()
+    return markdown(shown)
+
+
 def _figures(record: Record) -> str:
     """Every reference figure, by notebook."""
     parts = []
@@ -288,6 +306,6 @@ def _machine(record: Record) -> str:
 PARTS = {
     "verdicts": _verdicts, "headline": _headline, "agreement": _agreement, "claims": _claims, "exhibits": _exhibits,
     "coverage": _coverage, "general": _general, "general_columns": _general_columns, "general_changes": _general_changes,
-    "figures": _figures,
+    "mixtures": _mixtures, "figures": _figures,
     "performance": _performance, "growth": _growth, "machine": _machine,
 }  # fmt: skip

@@ -66,6 +66,20 @@ def test_changes_of_general_ability_come_with_their_intervals(record):
     assert "| tuned | STS | 9 | 82.00 | 80.50 | -1.50 | -2.00 – -1.00 |" in documents.PARTS["general_changes"](record)
 
 
+def test_mixtures_stand_with_their_change_from_the_first(record):
+    folder = record.folder / "08_hedge_trainings"
+    folder.mkdir()
+    scores = {"training": ["base", "mix-s0", "other-s0"], "mean of negation": [18.6, 40.9, 45.5],
+              "STSB dev": [86.4, 85.7, 84.5], "kept similarities": [100.0, 93.5, 83.3]}  # fmt: skip
+    pd.DataFrame(scores).to_csv(folder / "tab_mixtures.csv", index=False)
+    change = {"training": "other-s0", "set": ["mean of negation", "STSB dev"], "difference": [4.6, -1.2],
+              "low": [2.2, -2.0], "high": [6.9, -0.6]}  # fmt: skip
+    pd.DataFrame(change).to_csv(folder / "tab_mixture_changes.csv", index=False)
+    table = documents.PARTS["mixtures"](record)
+    assert "| other-s0 | 45.5 | +4.6 (2.2 – 6.9) | 84.5 | -1.2 (-2.0 – -0.6) | 83.3 |" in table
+    assert "| mix-s0 | 40.9 | – | 85.7 | – | 93.5 |" in table
+
+
 @pytest.mark.parametrize("name", documents.PARTS)
 def test_every_part_can_be_made(record, name):
     assert documents.PARTS[name](record) or name in ("agreement", "figures")
