@@ -1,19 +1,14 @@
 """Cao's universality-gap diagnosis (§3): is a sentence closer to its negation than to what people call similar to it?"""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from nblib.corpora.negator import NO_OUTPUT, negate_sentences
 from nblib.models import embeddings
-from nblib.models import encoders as models
 from nblib.models.encoders import Encoder
 from nblib.results import published
-
-if TYPE_CHECKING:
-    from nblib.training.tuning import Tuned
 
 PARAPHRASE, NEGATION = "S1 and S2", "S1 and NegS1"
 GROUPS = {1: "0–0.2", 2: "0.2–0.4", 3: "0.4–0.6", 4: "0.6–0.8", 5: "0.8–1"}
@@ -119,17 +114,11 @@ def paper_examples(encoders: Sequence[Encoder]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def truongs_figure_1(base: Encoder, tuned: "Tuned") -> pd.DataFrame:
-    """Truong's Figure 1 for a base and what was trained from it: sentence and the cosine of each, by metric. It is kept in the
-    training record, and read from there."""
-    kept = tuned.record.table("figure1")
-    if kept.empty:
-        cosines = paper_examples([base, models.load(str(tuned.folder))]).query("paper == 'truong'")
-        wide = cosines.pivot(index=["metric", "sentence"], columns="encoder", values="cosine")
-        order = [metric for paper, _, _, metric in EXAMPLES if paper == "truong"]
-        kept = wide.reindex(order, level="metric").reset_index()
-        tuned.record.add("figure1", kept)
-    return kept.set_index("metric")
+def truongs_figure_1(encoders: Sequence[Encoder]) -> pd.DataFrame:
+    """Truong's Figure 1: metric, sentence, and the cosine with the anchor by each encoder."""
+    cosines = paper_examples(encoders).query("paper == 'truong'")
+    wide = cosines.pivot(index=["metric", "sentence"], columns="encoder", values="cosine")
+    return wide.reindex([metric for paper, _, _, metric in EXAMPLES if paper == "truong"], level="metric").reset_index()
 
 
 def nearest_sentence(cosines: pd.DataFrame) -> str:

@@ -6,7 +6,7 @@ and the tables that a notebook shows of it. So a training can be shown where its
 
 import logging
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,12 @@ class Record:
         """A table with the very numbers that were written; empty where none was."""
         file = self.folder / f"{name}.csv"
         return artefacts.read_table(file) if name in self.about["tables"] else pd.DataFrame()
+
+    def table_or(self, name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """A table of the record, or a new one that is made and kept there."""
+        if name not in self.about["tables"]:
+            self.add(name, make())
+        return artefacts.read_table(self.folder / f"{name}.csv")
 
     def add(self, name: str, table: pd.DataFrame, **about: Any) -> "Record":
         """The record with one more table, or another one of that name, and what is known of it."""
