@@ -94,18 +94,22 @@ def test_the_kept_encoder_is_the_blend_and_loads_as_any_other(toy, evaluator, ti
             torch.testing.assert_close(weights[1][key], torch.lerp(value, weights[0][key], 0.5))
 
 
+# What a training is made from beside its settings → what makes it look different
+DIFFERENT = {
+    "texts": lambda patch: patch.setattr(trainer, "texts_sha256", lambda data: "others"),
+    "base": lambda patch: patch.setattr(encoders, "fingerprint", lambda model: "another"),
+    "code version": lambda patch: patch.setattr(trainer, "CODE_VERSION", trainer.CODE_VERSION + 1),
+}
+
+
 @pytest.mark.parametrize("what", ["settings", "texts", "base", "code version", "alphas", "again", "part", "lora"])
 def test_what_differs_is_trained_anew(what, toy, evaluator, trainings, tmp_path, monkeypatch):
     settings, more = replace(toy, method="lora", epochs=1), {"alphas": [1.0], "interpolations": [0.5]}
     tune(settings, tmp_path, evaluator=evaluator(), **more)
-    if what == "settings":
+    if what in DIFFERENT:
+        DIFFERENT[what](monkeypatch)
+    elif what == "settings":
         settings = replace(settings, seed=1)
-    elif what == "texts":
-        monkeypatch.setattr(trainer, "texts_sha256", lambda data: "others")
-    elif what == "base":
-        monkeypatch.setattr(encoders, "fingerprint", lambda model: "another")
-    elif what == "code version":
-        monkeypatch.setattr(trainer, "CODE_VERSION", trainer.CODE_VERSION + 1)
     elif what == "alphas":
         more["alphas"] = [0.75]
     elif what == "again":
@@ -169,14 +173,10 @@ def test_a_record_without_checksums_needs_the_name_of_its_texts_and_all_settings
 def test_another_trainings_record_is_not_taken(what, toy, evaluator, trainings, tmp_path, monkeypatch):
     trained_and_then_without_weights(toy, evaluator, tmp_path)
     settings, more, measures = toy, {"alphas": [0.5, 1.0]}, evaluator()
-    if what == "settings":
+    if what in DIFFERENT:
+        DIFFERENT[what](monkeypatch)
+    elif what == "settings":
         settings = replace(toy, seed=1)
-    elif what == "texts":
-        monkeypatch.setattr(trainer, "texts_sha256", lambda data: "others")
-    elif what == "base":
-        monkeypatch.setattr(encoders, "fingerprint", lambda model: "another")
-    elif what == "code version":
-        monkeypatch.setattr(trainer, "CODE_VERSION", trainer.CODE_VERSION + 1)
     elif what == "alphas":
         more["alphas"] = [1.0]
     else:
