@@ -1,6 +1,6 @@
 """Trainings on several kinds of batches compared on dev data: what does each ingredient bring, and what does it cost?
 
-The input is what notebook 04 left of each training (`tuning.Tuned`); no model is run.
+The input is the training records that notebook 04 left; no model is run.
 """
 
 from collections.abc import Sequence
@@ -56,26 +56,27 @@ def scores(trainings: dict[str, Tuned], base: str) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def changes(trainings: dict[str, Tuned], reference: str) -> pd.DataFrame:
+def changes(trainings: dict[str, Tuned], reference: str, measured: pd.DataFrame) -> pd.DataFrame:
     """Every training against a reference on the same dev items, by paired bootstrap over clusters.
+
+    Args:
+        measured: from `scores`.
 
     Returns:
         training, set, before, after, difference, low, high (points, 95 % interval), n; the sets are `GENERAL` and those on
         negation, and `NEGATION`, whose replicates are the means of the sets'.
     """
     start, rows = _by_set(trainings[reference]), []
-    for name, tuned in trainings.items():
-        if name == reference:
-            continue
-        own, replicates = _by_set(tuned), {}
-        for one, before in start.items():
-            replicates[one] = 100 * scoring.change_replicates(before, own[one])
-            rows.append({"training": name, "set": one, **scoring.change(before, own[one])})
-        of_negation = [one for one in start if one != GENERAL]
-        averaged = pd.DataFrame([row for row in rows if row["training"] == name and row["set"] in of_negation])
-        low, high = stats.percentile_interval(np.mean([replicates[one] for one in of_negation], axis=0))
-        means = averaged[["before", "after", "difference"]].mean().to_dict()
-        rows.append({"training": name, "set": NEGATION, **means, "low": low, "high": high, "n": len(of_negation)})
+    values = measured.set_index(["training", "set"])
+    for name in (name for name in trainings if name != reference):
+        own = _by_set(trainings[name])
+        drawn = {one: 100 * scoring.change_replicates(before, own[one]) for one, before in start.items()}
+        drawn[NEGATION] = np.mean([drawn[one] for one in start if one != GENERAL], axis=0)
+        for one, replicates in drawn.items():
+            before, after = values.value[reference, one], values.value[name, one]
+            low, high = stats.percentile_interval(replicates)
+            found = {"before": before, "after": after, "difference": after - before, "low": low, "high": high}
+            rows.append({"training": name, "set": one, **found, "n": values.n[reference, one]})
     return pd.DataFrame(rows)
 
 

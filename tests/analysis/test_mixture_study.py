@@ -21,6 +21,7 @@ def trained(right, stsb=86.0):
     correct = correct.assign(id=correct.id.astype(str), correct=[float(k < right) for k in range(ITEMS)])
     gold = np.arange(ITEMS, dtype=float)
     noise = np.random.default_rng(0).normal(size=ITEMS) * (100 - stsb)
+    anchors = correct.assign(set=dev_scores.ANCHORS, correct=[float(k < 36) for k in range(ITEMS)])
     graded = correct.assign(set="STSB dev", correct=np.nan, similarity=gold + noise, score=gold)
     rows = [
         ("STSB dev", "general", stsb), ("NevIR mini", "negation", 100 * right / ITEMS), (dev_scores.ANCHORS, "negation", 90.0),
@@ -28,7 +29,7 @@ def trained(right, stsb=86.0):
     ]  # fmt: skip
     after = pd.DataFrame(rows, columns=["set", "kind", "value"]).assign(alpha=1.0, n=ITEMS, metric="accuracy")
     before = after.assign(alpha=0.0, value=[86.4, 10.0, 72.0, 100.0, 99.0])
-    predictions = pd.concat([correct, graded]).reset_index(drop=True)
+    predictions = pd.concat([correct, anchors, graded]).reset_index(drop=True)
     tables = {"alphas": pd.concat([before, after]), "predictions": predictions}
     return Tuned(None, SimpleNamespace(about={"alpha": 1.0}, table=tables.get), found=True)
 
@@ -52,22 +53,24 @@ def test_the_highest_on_negation_is_chosen_among_those_that_keep_stsb(trainings)
 
 
 def test_a_change_is_measured_on_the_same_items_and_its_mean_has_an_interval(trainings):
-    moved = mixture_study.changes(trainings, "mix-s0").set_index(["training", "set"])
+    measured = mixture_study.scores(trainings, "base")
+    moved = mixture_study.changes(trainings, "mix-s0", measured).set_index(["training", "set"])
     without = moved.loc["mix-no-statements-s0", "NevIR mini"]
     assert (without.before, without.after, without.difference, without.n) == (50, 10, -40, ITEMS)
     assert without.low < -40 < without.high < 0
     mean = moved.loc["mix-no-statements-s0", mixture_study.NEGATION]
-    assert (mean.difference, mean.low, mean.high) == (without.difference, without.low, without.high), "one set only"
+    halved = (without.difference / 2, without.low / 2, without.high / 2)
+    assert (mean.difference, mean.low, mean.high) == pytest.approx(halved), "the other set is as it was"
     assert moved.loc["mix-no-retention-s0", "STSB dev"].difference < 0
     said = mixture_study.sentence(moved.reset_index())
-    assert said == "Without statements the mean of negation changes most: -40.0 points"
+    assert said == "Without statements the mean of negation changes most: -20.0 points"
 
 
 def test_the_findings_name_the_chosen_one_and_the_clear_changes(trainings):
     measured = mixture_study.scores(trainings, "base")
-    first, second = mixture_study.findings(measured, mixture_study.changes(trainings, "mix-s0"), "base")
+    first, second = mixture_study.findings(measured, mixture_study.changes(trainings, "mix-s0", measured), "base")
     assert first.startswith("Of 3 trainings") and "mix-s0 is chosen" in first and "STSB dev 86.4 → 86.0" in first
-    assert "mix-no-statements-s0 -40.0 [" in second and "mix-no-retention-s0 +40.0 [" in second
+    assert "mix-no-statements-s0 -20.0 [" in second and "mix-no-retention-s0 +20.0 [" in second
 
 
 def test_a_training_that_is_not_there_is_named_with_the_command(tmp_path):
