@@ -32,7 +32,8 @@ class Kind:
         weight: what its loss is multiplied with.
         repeats: how often an epoch takes each example.
         share: of the examples to take, the first of a random order: smaller shares lie within larger ones.
-        only: contrast passages: of this kind of negation alone; statements: as `triples.build` takes it.
+        only: contrast passages: of this kind of negation alone, or "rule-based", negated by rule instead of by an author;
+            statements: as `triples.build` takes it.
         sizes: retention: source → number of pairs (`retention.texts`).
     """
 
@@ -59,7 +60,7 @@ def _statements(kind: Kind, split_anchors: pd.DataFrame, seed: int) -> pd.DataFr
 
 
 def _contrast(kind: Kind, split_anchors: pd.DataFrame, seed: int) -> pd.DataFrame:
-    table = twins.contrast("train")
+    table = twins.rule_based_contrast() if kind.only == twins.RULE_BASED else twins.contrast("train")
     if kind.only:
         table = table[table.negation == kind.only]
     return _part(table.drop(columns="negation"), kind, seed)

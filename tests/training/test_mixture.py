@@ -76,6 +76,18 @@ def test_contrast_passages_can_be_of_one_kind_of_negation(split_anchors):
     assert set(data["anchor"]) == set(table.anchor[table.negation == "affixal"])
 
 
+def test_contrast_passages_can_be_negated_by_rule(split_anchors):
+    data = mixture.data_sets({"contrast": Kind("twins", only="rule-based")}, split_anchors, 0)["contrast"].to_pandas()
+    authored = twins.contrast("train")
+    assert 300 < len(data) < len(authored), "what can't be negated plainly is left out"
+    assert set(data.positive) < {*authored.positive, *authored.negative}
+    assert set(data.anchor) < {*authored.anchor, *authored.twin}
+    assert (data.anchor != data.twin).all() and (data.positive != data.negative).all()
+    gazette = data[data.anchor.str.contains("Hagop Terzian")].iloc[0]
+    assert gazette.twin == "What reason didn't Hagop Terzian give for taking the official gazette contract?"
+    assert "Terzian accepted within" in gazette.positive and "Terzian didn't accept within" in gazette.negative
+
+
 @pytest.mark.parametrize("read", [twins.contrast, twins.exclusions])
 def test_no_item_is_in_two_splits(read):
     parts = {split: read(split) for split in ("train", "dev", "test")}
