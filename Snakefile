@@ -36,6 +36,7 @@ TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores
 SINGLE = sweeps.section(config, "04", "trainings")  # by name, not of the sweep
 SWEEP = sweeps.section(config, "04", "sweep")
 MIXTURES = sweeps.mixtures(config)  # its trainings on several kinds of batches, which notebook 08 compares on dev data
+MERGED = sweeps.section(config, "04", "merged")  # and LoRAs among these merged: name → the way, and of which
 NEVIR = sweeps.section(config, "09", "trainings")
 COMMANDED = sweeps.by_command(config)  # what `nblib train` trains: name → what the configuration says
 FAMILIES = [name for name, settings in COMMANDED.items() if settings["architecture"] == "bi-encoder"]  # Vahtola's
@@ -48,7 +49,7 @@ NBLIB = f"{sys.executable} -m nblib.workflow.cli"
 EXECUTE = f"{NBLIB} run"
 # Of the sweep and of `nblib train`: trainings of which this run has the record and no weights. What they left is taken as it is.
 KEPT = [
-    *(name for name in TRAININGS if name not in SINGLE and records.is_alone(f"{RUN}/sweep", name)),
+    *(name for name in [*TRAININGS, *MERGED] if name not in SINGLE and records.is_alone(f"{RUN}/sweep", name)),
     *(name for name in COMMANDED if records.is_alone(RUN, name)),
 ]
 SYSTEMS = [*RANKERS, *(name for name, settings in COMMANDED.items() if "score" in settings)]  # what `nblib score` scores
@@ -149,6 +150,7 @@ rule all:
 rule mixtures:  # the search for the study's own encoder alone: snakemake mixtures --configfile config/official.yaml
     input:
         [f"{RUN}/sweep/results/04_{name}.csv" for name in MIXTURES],
+        [f"{RUN}/sweep/trainings/{name}/training.json" for name in MERGED],
 
 
 rule diagnosis:
@@ -226,6 +228,29 @@ rule encoder_training:
         gpu=GPU,
     shell:
         "{EXECUTE} 04 {log} -y {params.json:q}"
+
+
+rule merge:
+    input:
+        command("merge"),
+        lambda wildcards: [
+            f"{RUN}/sweep/trainings/{name}/training.json" for name in MERGED[wildcards.merged]["loras"]
+        ],
+        f"{RUN}/triples/anchors.parquet",
+    params:
+        loras=lambda wildcards: [f"{RUN}/sweep/encoders/{name}-lora" for name in MERGED[wildcards.merged]["loras"]],
+        way=lambda wildcards: MERGED[wildcards.merged]["way"],
+        base=lambda wildcards: TRAININGS[MERGED[wildcards.merged]["loras"][0]]["base"],
+        data=config["04"]["common"]["data"],
+    output:
+        found_again([f"{RUN}/sweep/trainings/{{merged}}/training.json"]),
+    wildcard_constraints:
+        merged=one_of([name for name in MERGED if name not in KEPT]),
+    resources:
+        gpu=GPU,
+    shell:
+        "{NBLIB} merge {wildcards.merged} --loras {params.loras:q} --way {params.way} --base {params.base} --data {params.data}"
+        " --anchors {RUN}/triples/anchors.parquet --scale {SCALE} --run-dir {RUN}/sweep"
 
 
 rule llm_lora:
@@ -450,12 +475,12 @@ rule hedge_trainings:
         notebook("08_hedge_trainings"),
         scored_by_07(),
         scored_by_command(*COMPARED),
-        [f"{RUN}/sweep/trainings/{name}/training.json" for name in MIXTURES],
+        [f"{RUN}/sweep/trainings/{name}/training.json" for name in [*MIXTURES, *MERGED]],
     params:
         json=lambda wildcards: parameters(
             {},
             base=SWEEP["common"]["base"],
-            mixtures=MIXTURES,
+            mixtures=[*MIXTURES, *MERGED],
             trainings=[tuned for tuned, training in TUNED.items() if folder_of(training) != RUN],
             data=SWEEP["common"]["score"],
             encoders=RECORDED,

@@ -1,0 +1,96 @@
+"""LoRAs of one base as one encoder."""
+
+import copy
+
+import pytest
+import torch
+from support.encoders import tiny
+
+from nblib import corpora
+from nblib.corpora import triples
+from nblib.models import encoders
+from nblib.models.folders import FinetuningError
+from nblib.training import dev_scores, interpolation, merging, records
+from nblib.workflow import cli
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return tiny(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture
+def start(encoder):
+    return encoder.model
+
+
+@pytest.fixture(scope="module")
+def loras(encoder, tmp_path_factory):
+    """Two LoRAs with random changes, as notebook 04 leaves them."""
+    start, folder, made = encoder.model, tmp_path_factory.mktemp("loras"), []
+    for seed in (0, 1):
+        model = interpolation.add_lora(copy.deepcopy(start), 2, seed)
+        with torch.no_grad():
+            for name, weights in model.named_parameters():
+                if "lora_B" in name:
+                    weights.normal_(std=0.1, generator=torch.Generator().manual_seed(seed))
+        made.append(interpolation.save_adapter(model, folder / str(seed), "A LoRA.", base="tiny"))
+    return made
+
+
+def changes(model, start):
+    before = start.state_dict()
+    return {key: value - before[key] for key, value in model.state_dict().items() if value.is_floating_point()}
+
+
+def alone(start, lora):
+    model = copy.deepcopy(start)
+    model.load_adapter(str(lora))
+    return interpolation.interpolate(start, model, 1.0)
+
+
+@pytest.mark.parametrize(("way", "factor"), [("mean", 0.5), ("sum", 1.0)])
+def test_the_changes_are_averaged_or_added(way, factor, start, loras):
+    before = copy.deepcopy(start.state_dict())
+    first, second = (changes(alone(start, lora), start) for lora in loras)
+    found = changes(merging.merge(start, loras, way), start)
+    assert found.keys() == first.keys() and any(change.abs().max() > 0.01 for change in first.values())
+    for key, change in found.items():
+        torch.testing.assert_close(change, factor * (first[key] + second[key]), atol=1e-5, rtol=1e-4)
+    assert all(torch.equal(value, before[key]) for key, value in start.state_dict().items()), "the base is left alone"
+
+
+def test_ties_drops_what_has_the_other_sign(start, loras):
+    first, second = (changes(alone(start, lora), start) for lora in loras)
+    ties, added = (changes(merging.merge(start, loras, way), start) for way in ("ties", "sum"))
+    key = max(ties, key=lambda name: float(ties[name].abs().max()))
+    opposite = (first[key] * second[key] < 0) & (first[key].abs() > 2 * second[key].abs())
+    assert ties[key][opposite].abs().mean() != pytest.approx(float(added[key][opposite].abs().mean()), rel=0.05)
+    assert torch.nn.functional.cosine_similarity(ties[key].flatten(), added[key].flatten(), dim=0) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("way", "number", "message"),
+    [("median", 2, "Unknown way of merging 'median'; known: mean"), ("mean", 1, "two LoRAs or more, not 1")],
+)
+def test_what_cant_be_merged_is_refused(way, number, message, start, loras):
+    with pytest.raises(FinetuningError, match=message):
+        merging.merge(start, loras[:number], way)
+
+
+def test_a_folder_without_a_lora_is_named(start, loras, tmp_path):
+    with pytest.raises(FinetuningError, match=r"There is no LoRA in .*nothing"):
+        merging.merge(start, [loras[0], tmp_path / "nothing"], "mean")
+
+
+def test_the_command_leaves_the_encoder_and_its_record(encoder, loras, tmp_path, monkeypatch, capsys):
+    anchors = corpora.load("hedgetriple").head(6).assign(split=["dev"] * 3 + ["train"] * 3)
+    monkeypatch.setattr(triples, "load_anchors", lambda file: anchors)
+    monkeypatch.setattr(encoders, "load", lambda name: encoder)
+    cli.main(["merge", "both", "--loras", *map(str, loras), "--run-dir", str(tmp_path)])
+    said = capsys.readouterr().out
+    assert "STSB mini dev: " in said and f"{dev_scores.ANCHORS}: " in said
+    assert {path.parent.name for path in tmp_path.glob("*/both")} == {"encoders", "trainings"}
+    kept = records.load(tmp_path / "trainings" / "both")
+    assert kept.about["merged"] == ["0", "1"] and len(kept.table("predictions"))
+    assert set(kept.table("alphas").alpha) == {0.0, 1.0}
