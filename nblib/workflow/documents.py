@@ -20,6 +20,7 @@ from nblib.workflow import cards
 TEXTS = ("README.md", "docs/results.md", "docs/performance.md")
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 RECORD, PERFORMANCE = "figures/official", "figures/performance"
+COSTS = "figures/paper/costs.csv"
 UNMEASURED = "Not measured yet: `make bench`."
 # The benchmarks of the headline table: head → label, metric, data
 AXES = {
@@ -285,6 +286,18 @@ def _growth(record: Record) -> str:
     return markdown(pd.DataFrame(columns))
 
 
+def _costs(record: Record) -> str:
+    """What the papers' scale costs, by arithmetic."""
+    file = paths.resolve(COSTS)
+    if not file.is_file():
+        return UNMEASURED
+    rows = artefacts.read_table(file)
+    together = {"what": "together", "counted": "", "hours": rows.hours.sum(), "dollars": rows.dollars.sum()}
+    rows = pd.concat([rows, pd.DataFrame([together])], ignore_index=True)
+    columns = {"what": rows.what, "counted": rows.counted, "hours of an A100": rows.hours.map("{:.3g}".format)}
+    return markdown(pd.DataFrame({**columns, "dollars": rows.dollars.map("{:,.2f}".format)}))
+
+
 def _suite(folder: str) -> pd.DataFrame | None:
     """The tables of the benchmark suite in a folder; None where there are none."""
     files = sorted(paths.resolve(folder).glob("*.csv"))
@@ -307,5 +320,5 @@ PARTS = {
     "verdicts": _verdicts, "headline": _headline, "agreement": _agreement, "claims": _claims, "exhibits": _exhibits,
     "coverage": _coverage, "general": _general, "general_columns": _general_columns, "general_changes": _general_changes,
     "mixtures": _mixtures, "figures": _figures,
-    "performance": _performance, "growth": _growth, "machine": _machine,
+    "performance": _performance, "growth": _growth, "machine": _machine, "costs": _costs,
 }  # fmt: skip
