@@ -1,8 +1,10 @@
-"""How time and memory grow over three decades, with the exponent: 1 is linear."""
+"""How time and memory grow over three decades, with the exponent: 1 is linear. Each size has a process of its own."""
 
+import multiprocessing
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,20 +37,31 @@ class Subject(NamedTuple):
 
 def tables(short: bool) -> Iterator[pd.DataFrame]:
     """A table for each subject: what, unit, size, seconds, peak_mib, exponent (of the seconds over the sizes; from the second
-    on, because the first has the imports).
+    on, because the time of the first is mostly what every size costs).
 
     Args:
         short: only the two smallest sizes.
     """
-    for subject in SUBJECTS:
+    fresh = multiprocessing.get_context("spawn")
+    for place, subject in enumerate(SUBJECTS):
         rows = []
         for size in subject.sizes[:2] if short else subject.sizes:
-            _, seconds, memory = peak(subject.prepare(size))
+            with ProcessPoolExecutor(1, mp_context=fresh) as process:
+                seconds, memory = process.submit(_measure, place, size).result()
             rows.append((subject.what, subject.unit, size, seconds, memory))
         table = pd.DataFrame(rows, columns=["what", "unit", "size", "seconds", "peak_mib"])
         grown = table if len(table) < 3 else table[1:]
         steep = np.polyfit(np.log(grown["size"]), np.log(grown.seconds), 1)[0] if len(grown) > 1 else np.nan
         yield table.assign(exponent=steep)
+
+
+def _measure(place: int, size: int) -> tuple[float, float]:
+    """Seconds and peak memory (MiB) of a subject's size in this process, which has done the smallest before: imports don't
+    count."""
+    with tempfile.TemporaryDirectory(prefix="bench") as tempfile.tempdir:
+        subject = SUBJECTS[place]
+        subject.prepare(subject.sizes[0])()
+        return peak(subject.prepare(size))[1:]
 
 
 class _Hashing:
