@@ -2,7 +2,7 @@
 
 The tables go to figures/performance, and from there to docs/performance.md.
 
-usage: bench.py [--only encoding|other|growth] [--rounds N] [--sample N] [--out FOLDER]
+usage: bench.py [--only encoding|other|query|growth] [--rounds N] [--sample N] [--out FOLDER]
 """
 
 import argparse
@@ -17,11 +17,12 @@ import encoding
 import growth
 import measure
 import pandas as pd
+import query
 
 from nblib import artefacts, paths
 
 FOLDER = paths.FIGURES / "performance"
-SUITES = {"encoding": encoding.cases, "other": cases.cases}
+SUITES = {"encoding": encoding.cases, "other": cases.cases, "query": query.cases}
 
 
 def main() -> None:
