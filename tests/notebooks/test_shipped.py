@@ -11,7 +11,7 @@ from nblib import paths
 from nblib.models import encoders
 
 ADAPTERS = paths.DATA / "adapters"
-BASES = {"hedge-mpnet": "all-mpnet-base-v2"}
+BASES = {"hedge-mpnet": "all-mpnet-base-v2", "hedge-mpnet-2": "all-mpnet-base-v2", "hedge-minilm-2": "all-MiniLM-L6-v2"}
 RECORD = paths.PROJECT_ROOT / "figures" / "official" / "04_encoder_training"
 ANCHOR = "Global warming is real."
 
