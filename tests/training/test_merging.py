@@ -2,8 +2,10 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
 from support.encoders import tiny
 
 from nblib import corpora
@@ -49,20 +51,30 @@ def alone(start, lora):
     return interpolation.interpolate(start, model, 1.0)
 
 
-@pytest.mark.parametrize(("way", "factor"), [("mean", 0.5), ("sum", 1.0)])
-def test_the_changes_are_averaged_or_added(way, factor, start, loras):
+def merged(start, loras, way, weights=None):
+    model = copy.deepcopy(start)
+    merging.merge(model, loras, way, weights).float().merge_and_unload()
+    return model
+
+
+@pytest.mark.parametrize(
+    ("way", "weights", "factors"),
+    [("mean", None, (0.5, 0.5)), ("sum", None, (1.0, 1.0)), ("mean", [0.2, 0.8], (0.2, 0.8))],
+)
+def test_the_changes_are_averaged_added_or_weighted(way, weights, factors, start, loras):
     before = copy.deepcopy(start.state_dict())
     first, second = (changes(alone(start, lora), start) for lora in loras)
-    found = changes(merging.merge(start, loras, way), start)
+    found = changes(merged(start, loras, way, weights), start)
     assert found.keys() == first.keys() and any(change.abs().max() > 0.01 for change in first.values())
     for key, change in found.items():
-        torch.testing.assert_close(change, factor * (first[key] + second[key]), atol=1e-5, rtol=1e-4)
+        expected = factors[0] * first[key] + factors[1] * second[key]
+        torch.testing.assert_close(change, expected, atol=1e-4, rtol=1e-3)  # half precision
     assert all(torch.equal(value, before[key]) for key, value in start.state_dict().items()), "the base is left alone"
 
 
 def test_ties_drops_what_has_the_other_sign(start, loras):
     first, second = (changes(alone(start, lora), start) for lora in loras)
-    ties, added = (changes(merging.merge(start, loras, way), start) for way in ("ties", "sum"))
+    ties, added = (changes(merged(start, loras, way), start) for way in ("ties", "sum"))
     key = max(ties, key=lambda name: float(ties[name].abs().max()))
     opposite = (first[key] * second[key] < 0) & (first[key].abs() > 2 * second[key].abs())
     assert ties[key][opposite].abs().mean() != pytest.approx(float(added[key][opposite].abs().mean()), rel=0.05)
@@ -70,12 +82,16 @@ def test_ties_drops_what_has_the_other_sign(start, loras):
 
 
 @pytest.mark.parametrize(
-    ("way", "number", "message"),
-    [("median", 2, "Unknown way of merging 'median'; known: mean"), ("mean", 1, "two LoRAs or more, not 1")],
+    ("way", "number", "weights", "message"),
+    [
+        ("median", 2, None, "Unknown way of merging 'median'; known: mean"),
+        ("mean", 1, None, "two LoRAs or more, not 1"),
+        ("mean", 2, [0.5], "2 LoRAs take as many weights, not 1"),
+    ],
 )
-def test_what_cant_be_merged_is_refused(way, number, message, start, loras):
+def test_what_cant_be_merged_is_refused(way, number, weights, message, start, loras):
     with pytest.raises(FinetuningError, match=message):
-        merging.merge(start, loras[:number], way)
+        merging.merge(start, loras[:number], way, weights)
 
 
 def test_a_folder_without_a_lora_is_named(start, loras, tmp_path):
@@ -87,10 +103,14 @@ def test_the_command_leaves_the_encoder_and_its_record(encoder, loras, tmp_path,
     anchors = corpora.load("hedgetriple").head(6).assign(split=["dev"] * 3 + ["train"] * 3)
     monkeypatch.setattr(triples, "load_anchors", lambda file: anchors)
     monkeypatch.setattr(encoders, "load", lambda name: encoder)
-    cli.main(["merge", "both", "--loras", *map(str, loras), "--run-dir", str(tmp_path)])
+    cli.main(["merge", "both", "--loras", *map(str, loras), "--weights", "0.3", "0.7", "--run-dir", str(tmp_path)])
     said = capsys.readouterr().out
     assert "STSB mini dev: " in said and f"{dev_scores.ANCHORS}: " in said
     assert {path.parent.name for path in tmp_path.glob("*/both")} == {"encoders", "trainings"}
+    model, texts = copy.deepcopy(encoder.model), ["A dog is red.", "No dog is red."]
+    model.load_adapter(str(tmp_path / "encoders" / "both-lora"))
+    alone = SentenceTransformer(str(tmp_path / "encoders" / "both"))
+    np.testing.assert_allclose(model.encode(texts), alone.encode(texts), atol=1e-5)
     kept = records.load(tmp_path / "trainings" / "both")
     assert kept.about["merged"] == ["0", "1"] and len(kept.table("predictions"))
     assert set(kept.table("alphas").alpha) == {0.0, 1.0}

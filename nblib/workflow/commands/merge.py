@@ -21,6 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: mean)",
     )  # fmt: skip
     parser.add_argument(
+        "--weights", nargs="+", type=float, metavar="WEIGHT",
+        help="what each LoRA's change is multiplied with (default: the same for all, by the way of merging)",
+    )  # fmt: skip
+    parser.add_argument(
         "--base", default="all-MiniLM-L6-v2", help="the encoder they were trained from (default: all-MiniLM-L6-v2)"
     )
     parser.add_argument("--data", choices=["mini", "official"], default="mini", help="the dev data (default: mini)")
@@ -47,7 +51,8 @@ def run(arguments: argparse.Namespace) -> None:
     evaluator = DevEvaluator(BiEncoder(encoders.load(arguments.base)), dev, seen, arguments.data)
     places = [paths.inside(arguments.run_dir, kind, arguments.name) for kind in ("encoders", "trainings")]
     merged = merging.keep(
-        arguments.base, arguments.loras, arguments.way, *places, evaluator, scale=arguments.scale, name=arguments.name
-    )
+        arguments.base, arguments.loras, arguments.way, *places, evaluator, arguments.weights,
+        scale=arguments.scale, name=arguments.name,
+    )  # fmt: skip
     for row in merged.compared().itertuples():
         sys.stdout.write(f"{row.set}: {row.base:.1f} → {row.tuned:.1f} (n = {row.n:,})\n")
