@@ -36,7 +36,9 @@ TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores
 SINGLE = sweeps.section(config, "04", "trainings")  # by name, not of the sweep
 SWEEP = sweeps.section(config, "04", "sweep")
 MIXTURES = sweeps.mixtures(config)  # its trainings on several kinds of batches, which notebook 08 compares on dev data
-MERGED = sweeps.section(config, "04", "merged")  # and LoRAs among these merged: name → the way, and of which
+MERGED = sweeps.merged(config)  # encoders with LoRAs of several trainings merged: name → the way, and of which
+OF_RECORD = sweeps.of_record(config)  # trained or merged by name
+MIXED = [*MIXTURES, *(name for name in MERGED if name not in OF_RECORD)]  # what notebook 08 compares on dev data
 NEVIR = sweeps.section(config, "09", "trainings")
 COMMANDED = sweeps.by_command(config)  # what `nblib train` trains: name → what the configuration says
 FAMILIES = [name for name, settings in COMMANDED.items() if settings["architecture"] == "bi-encoder"]  # Vahtola's
@@ -47,9 +49,21 @@ LLMS = sweeps.section(config, "11", "models")  # notebook 11 runs once for each,
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
 NBLIB = f"{sys.executable} -m nblib.workflow.cli"
 EXECUTE = f"{NBLIB} run"
+
+
+def folder_of(training):
+    """The folder of a training's outputs: the sweep has its own, apart from the reference figures."""
+    return RUN if training in OF_RECORD else f"{RUN}/sweep"
+
+
+def record_of(training):
+    """The record of a training, or of a merged encoder."""
+    return f"{folder_of(training)}/trainings/{training}/training.json"
+
+
 # Of the sweep and of `nblib train`: trainings of which this run has the record and no weights. What they left is taken as it is.
 KEPT = [
-    *(name for name in [*TRAININGS, *MERGED] if name not in SINGLE and records.is_alone(f"{RUN}/sweep", name)),
+    *(name for name in [*TRAININGS, *MERGED] if name not in SINGLE and records.is_alone(folder_of(name), name)),
     *(name for name in COMMANDED if records.is_alone(RUN, name)),
 ]
 SYSTEMS = [*RANKERS, *(name for name, settings in COMMANDED.items() if "score" in settings)]  # what `nblib score` scores
@@ -137,10 +151,6 @@ def registered(*names):
     return repr([registry[name] for name in names for registry in registries if name in registry])
 
 
-def folder_of(training):
-    """The folder of a training's outputs: the sweep has its own, apart from the reference figures."""
-    return RUN if training in SINGLE else f"{RUN}/sweep"
-
 
 rule all:
     input:
@@ -150,7 +160,7 @@ rule all:
 rule mixtures:  # the search for the study's own encoder alone: snakemake mixtures --configfile config/official.yaml
     input:
         [f"{RUN}/sweep/results/04_{name}.csv" for name in MIXTURES],
-        [f"{RUN}/sweep/trainings/{name}/training.json" for name in MERGED],
+        [record_of(name) for name in MERGED],
 
 
 rule diagnosis:
@@ -230,27 +240,31 @@ rule encoder_training:
         "{EXECUTE} 04 {log} -y {params.json:q}"
 
 
+def merge_options(name):
+    """The options of `nblib merge` for such an encoder."""
+    settings = MERGED[name]
+    loras = [f"{folder_of(lora)}/encoders/{lora}-lora" for lora in settings["loras"]]
+    weights = ["--weights", *settings["weights"]] if "weights" in settings else []
+    return ["--loras", *loras, "--way", settings["way"], *weights, "--base", settings["base"]]
+
+
 rule merge:
     input:
         command("merge"),
-        lambda wildcards: [
-            f"{RUN}/sweep/trainings/{name}/training.json" for name in MERGED[wildcards.merged]["loras"]
-        ],
+        lambda wildcards: [record_of(name) for name in MERGED[wildcards.merged]["loras"]],
         f"{RUN}/triples/anchors.parquet",
     params:
-        loras=lambda wildcards: [f"{RUN}/sweep/encoders/{name}-lora" for name in MERGED[wildcards.merged]["loras"]],
-        way=lambda wildcards: MERGED[wildcards.merged]["way"],
-        base=lambda wildcards: TRAININGS[MERGED[wildcards.merged]["loras"][0]]["base"],
+        options=lambda wildcards: merge_options(wildcards.merged),
         data=config["04"]["common"]["data"],
     output:
-        found_again([f"{RUN}/sweep/trainings/{{merged}}/training.json"]),
+        found_again(["{folder}/trainings/{merged}/training.json"]),
     wildcard_constraints:
         merged=one_of([name for name in MERGED if name not in KEPT]),
     resources:
         gpu=GPU,
     shell:
-        "{NBLIB} merge {wildcards.merged} --loras {params.loras:q} --way {params.way} --base {params.base} --data {params.data}"
-        " --anchors {RUN}/triples/anchors.parquet --scale {SCALE} --run-dir {RUN}/sweep"
+        "{NBLIB} merge {wildcards.merged} {params.options:q} --data {params.data} --anchors {RUN}/triples/anchors.parquet"
+        " --scale {SCALE} --run-dir {wildcards.folder}"
 
 
 rule llm_lora:
@@ -475,12 +489,12 @@ rule hedge_trainings:
         notebook("08_hedge_trainings"),
         scored_by_07(),
         scored_by_command(*COMPARED),
-        [f"{RUN}/sweep/trainings/{name}/training.json" for name in [*MIXTURES, *MERGED]],
+        [record_of(name) for name in MIXED],
     params:
         json=lambda wildcards: parameters(
             {},
             base=SWEEP["common"]["base"],
-            mixtures=[*MIXTURES, *MERGED],
+            mixtures=MIXED,
             trainings=[tuned for tuned, training in TUNED.items() if folder_of(training) != RUN],
             data=SWEEP["common"]["score"],
             encoders=RECORDED,
@@ -488,7 +502,7 @@ rule hedge_trainings:
             sweep_dir=f"{RUN}/sweep",
         ),
     output:
-        outputs_of("08_hedge_trainings", mixtures=MIXTURES),
+        outputs_of("08_hedge_trainings", mixtures=MIXED),
     log:
         f"{RUN}/notebooks/08_hedge_trainings.ipynb",
     shell:

@@ -16,6 +16,8 @@
         variants:                    # of `kinds` too a variant says what differs; null takes a kind out
           margin: {kinds: {contrast: {loss: "twins, margin"}}}
           no-contrast: {kinds: {contrast: null}}
+      merged:                        # LoRAs of several trainings as one; scored, it is of record as the trainings are
+        soup: {way: mean, weights: [0.2, 0.8], loras: [hedge-mpnet, margin-s0], score: official}
 
 gives the trainings hedge-mpnet, both-s0, both-s1, …, size-100-s2, alpha-s0, margin-s0, no-contrast-s0, and the interpolated
 encoder alpha-s0-a050.
@@ -76,6 +78,28 @@ def trainings(config: Mapping) -> dict[str, dict]:
     }
 
 
+def merged(config: Mapping) -> dict[str, dict]:
+    """The encoders with LoRAs of several trainings merged: name → their way, weights, loras, base, and score if they are scored.
+
+    Raises:
+        SweepError: one is merged of LoRAs that no training leaves, or has a training's name.
+    """
+    found, trained = {}, declared(config)
+    for name, settings in section(config, "04", "merged").items():
+        if name in trained:
+            raise SweepError(f"A training and a merged encoder are called {name}. Rename one.")
+        if unknown := [lora for lora in settings["loras"] if lora not in trained]:
+            raise SweepError(f"{name} is merged of {unknown[0]}, which is no training. Add it, or take another.")
+        found[name] = {"base": trained[settings["loras"][0]]["base"], **settings}
+    return found
+
+
+def of_record(config: Mapping) -> dict[str, dict]:
+    """The encoders trained or merged by name, not for a sweep's comparison: name → settings."""
+    scored_merges = {name: settings for name, settings in merged(config).items() if "score" in settings}
+    return section(config, "04", "trainings") | scored_merges
+
+
 def scored(config: Mapping) -> dict[str, str]:
     """The tuned encoders that notebook 07 scores: name → its training (itself, or the one whose weights it interpolates)."""
     found = {}
@@ -83,7 +107,7 @@ def scored(config: Mapping) -> dict[str, str]:
         if "score" in settings:
             between = [f"{name}-a{100 * alpha:03.0f}" for alpha in settings.get("interpolations", [])]
             found |= dict.fromkeys([name, *between], name)
-    return found
+    return found | {name: name for name, settings in merged(config).items() if "score" in settings}
 
 
 def mixtures(config: Mapping) -> list[str]:
@@ -94,7 +118,7 @@ def mixtures(config: Mapping) -> list[str]:
 
 def data(config: Mapping, training: str) -> str:
     """The data on which notebook 07 scores a training's encoders: mini, official or sample."""
-    return declared(config)[training]["score"]
+    return (declared(config) | merged(config))[training]["score"]
 
 
 def adapted(config: Mapping) -> list[str]:
@@ -104,10 +128,13 @@ def adapted(config: Mapping) -> list[str]:
 
 
 def interventions(config: Mapping, encoder: str) -> list[str]:
-    """The single trainings that start from an encoder and are scored on the same data."""
+    """The encoders of record that start from an encoder and are scored on the same data."""
     on = config["07"]["common"]["data"]
-    single = section(config, "04", "trainings")
-    return [name for name in single if single[name]["base"] == encoder and single[name].get("score") == on]
+    return [
+        name
+        for name, settings in of_record(config).items()
+        if settings["base"] == encoder and settings.get("score") == on
+    ]
 
 
 def by_command(config: Mapping) -> dict[str, dict]:

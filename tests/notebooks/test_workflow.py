@@ -197,6 +197,7 @@ def test_every_scale_can_be_planned(scale):
     trainings = sweeps.trainings(config)
     kept = [name for name in trainings if name not in single and records.is_alone(run / "sweep", name)]
     assert jobs["encoder_training"] == len(trainings) - len(kept)
+    assert jobs.get("merge", 0) == len(sweeps.merged(config))
     assert jobs["tuned_benchmarks"] == len(sweeps.scored(config))
     trained = sweeps.by_command(config)
     kept = [name for name in trained if records.is_alone(run, name)]

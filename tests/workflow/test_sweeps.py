@@ -59,6 +59,17 @@ def test_an_intervention_is_named_and_scored_like_its_base():
     assert sweeps.interventions(CONFIG, "B") == []
 
 
+def test_a_merged_encoder_is_of_record_where_it_is_scored():
+    ways = {"soup": {"way": "mean", "loras": ["single", "unscored"], "score": "mini"}}
+    ways["tried"] = {"way": "sum", "loras": ["both-s0", "both-s1"]}
+    config = CONFIG | {"04": CONFIG["04"] | {"merged": ways}}
+    assert {name: settings["base"] for name, settings in sweeps.merged(config).items()} == {"soup": "A", "tried": "B"}
+    assert list(sweeps.of_record(config)) == ["single", "unscored", "soup"]
+    assert sweeps.scored(config) == sweeps.scored(CONFIG) | {"soup": "soup"}
+    assert sweeps.data(config, "soup") == "mini"
+    assert sweeps.interventions(config, "A") == ["single", "soup"]
+
+
 def test_an_adapter_is_fitted_for_what_asks_for_it():
     assert sweeps.adapted(CONFIG) == ["single"]
 
@@ -83,6 +94,8 @@ def test_a_training_by_command_is_told_by_its_options():
         (sweeps.by_command, {"09": CONFIG["09"], "10": CONFIG["09"]}, "Two trainings are called reranker"),
         (sweeps.by_command, {"09": {"trainings": {"x": {"data": "nevir"}}}}, "x needs an architecture and data"),
         (sweeps.trainings, {"04": {"trainings": {"x": {"size": 3}}}}, "x has no base"),
+        (sweeps.merged, {"04": {"trainings": {"x": {"base": "A"}}, "merged": {"x": {}}}}, "are called x"),
+        (sweeps.merged, {"04": {"merged": {"m": {"loras": ["x"]}}}}, "m is merged of x, which is no training"),
         (sweeps.trainings, {"04": CONFIG["04"] | {"trainings": {"both-s0": {"base": "A"}}}}, "are called both-s0"),
     ],
 )
