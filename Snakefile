@@ -151,7 +151,6 @@ def registered(*names):
     return repr([registry[name] for name in names for registry in registries if name in registry])
 
 
-
 rule all:
     input:
         f"{RUN}/report/index.html",

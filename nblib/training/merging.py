@@ -85,7 +85,8 @@ def keep(
     training.
 
     Args:
-        base, loras, way, weights: as `merge` takes them.
+        base: the name of the model that all were trained from.
+        loras, way, weights: as `merge` takes them.
         evaluator: measures the base and the merged encoder.
         about: for the sidecar.
 
