@@ -17,7 +17,7 @@ from nblib.training.tuning import Tuned
 NEGATION = "mean of negation"
 GENERAL = "STSB dev"
 BUDGET = 1.0  # points of STSB dev that the chosen training may lose
-SHOWN = (NEGATION, GENERAL, dev_scores.KEPT)
+SHOWN = (NEGATION, GENERAL, dev_scores.KEPT, dev_scores.KEPT_RETRIEVAL)
 
 
 def load(sweep_dir: str | Path, names: Sequence[str]) -> dict[str, Tuned]:
@@ -114,7 +114,7 @@ def findings(measured: pd.DataFrame, moved: pd.DataFrame, base: str) -> list[str
     """
     table, name = wide(measured), chosen(measured, base)
     sets = int(measured[measured.set == NEGATION].n.iloc[0])
-    axes = "; ".join(f"{axis} {table[axis][base]:.1f} → {table[axis][name]:.1f}" for axis in SHOWN)
+    axes = "; ".join(f"{axis} {table[axis][base]:.1f} → {table[axis][name]:.1f}" for axis in SHOWN if axis in table)
     apart = moved[(moved.set == NEGATION) & ((moved.low > 0) | (moved.high < 0))]
     listed = ", ".join(
         f"{row.training} {row.difference:+.1f} [{row.low:.1f}, {row.high:.1f}]" for row in apart.itertuples()
@@ -129,7 +129,8 @@ def findings(measured: pd.DataFrame, moved: pd.DataFrame, base: str) -> list[str
 def wide(measured: pd.DataFrame) -> pd.DataFrame:
     """A row a training, a column a dev set, the means first."""
     table = measured.pivot(index="training", columns="set", values="value").loc[measured.training.unique()]
-    return table[[*SHOWN, *(name for name in table if name not in SHOWN)]]
+    first = [name for name in SHOWN if name in table]  # older records lack the last
+    return table[[*first, *(name for name in table if name not in first)]]
 
 
 def _by_set(tuned: Tuned) -> dict[str, pd.DataFrame]:

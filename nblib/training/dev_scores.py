@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ANCHORS = "dev anchors"
 KEPT = "kept similarities"
+KEPT_RETRIEVAL = "kept query–passage similarities"
 COLUMNS = ["set", "kind", "metric", "value", "n"]
 PREDICTED = ["set", "id", "cluster", "correct", "similarity", "score"]
 DATA = ("mini", "official", "nevir")
@@ -119,18 +120,32 @@ def measure(system: System, items: Items, anchors: pd.DataFrame) -> tuple[pd.Dat
 
 
 def kept_similarities(base: BiEncoder, tuned: BiEncoder) -> pd.DataFrame:
-    """How well a tuned encoder keeps its base's similarities on text that no training sees: a row as of `measure`.
+    """How well a tuned encoder keeps its base's similarities on text that no training sees: rows as of `measure`.
 
-    The value is Spearman's ρ × 100 of the two encoders' cosines over all pairs of MMLU's example questions (57 subjects).
+    The value is Spearman's ρ × 100 of the two encoders' cosines: `KEPT` over all pairs of MMLU's example questions (57
+    subjects), `KEPT_RETRIEVAL` over every query of the retrieval miniature with every passage.
     """
-    texts = corpora.load("mmlu", "dev").question.drop_duplicates().tolist()
-    cosines = []
-    for system in (base, tuned):
+    questions = corpora.load("mmlu", "dev").question.drop_duplicates().tolist()
+    retrieval = corpora.load("retrieval_mini", "test")
+    passages = (retrieval.title + " " + retrieval.passage).tolist()
+    pairs = np.triu_indices(len(questions), 1)
+    rows = []
+    for name, queries, documents, shown in [
+        (KEPT, questions, questions, pairs),
+        (KEPT_RETRIEVAL, retrieval["query"].tolist(), passages, ...),
+    ]:
+        cosines = [_cosines(system, queries, documents)[shown].ravel() for system in (base, tuned)]
+        rows.append((name, "diagnostic", "spearman", 100 * scoring.correlation("spearman", *cosines), len(queries)))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _cosines(system: BiEncoder, queries: list[str], documents: list[str]) -> np.ndarray:
+    """The cosine of every query with every document: (queries, documents)."""
+    units = []
+    for texts in (queries, documents):
         vectors = embeddings.encode(system.encoder, texts)
-        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        cosines.append((units @ units.T)[np.triu_indices(len(texts), 1)])
-    kept = scoring.correlation("spearman", *cosines)
-    return pd.DataFrame([(KEPT, "diagnostic", "spearman", 100 * kept, len(texts))], columns=COLUMNS)
+        units.append(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    return units[0] @ units[1].T
 
 
 class DevEvaluator:

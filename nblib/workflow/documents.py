@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from nblib import artefacts, paths
-from nblib.analysis import claims, general_comparison
+from nblib.analysis import claims, general_comparison, mixture_study
 from nblib.benchmarks import mteb_catalogue
 from nblib.errors import StudyError, readable
 from nblib.results import comparison, exhibits, measurements, published, published_mteb, tables
@@ -234,10 +234,9 @@ def _mixtures(record: Record) -> str:
     if not all(file.is_file() for file in files):
         return "None was trained in this record."
     scores, changes = map(pd.read_csv, files)
-    first, *rest = ["mean of negation", "STSB dev", "kept similarities"]
     shown = scores[["training"]].copy()
-    for name in (first, *rest):
-        shown[name] = scores[name].map("{:.1f}".format)
+    for name in (name for name in mixture_study.SHOWN if name in scores):
+        shown[name] = scores[name].map("{:.1f}".format).where(scores[name].notna(), "–")
         if name in set(changes.set):
             found = changes[changes.set == name].set_index("training").reindex(scores.training)
             interval = tables.interval_text(found.low, found.high, 1)
