@@ -21,12 +21,6 @@ def _authored(split_anchors: pd.DataFrame) -> pd.DataFrame:
     return train.rename(columns={"entailment": "related"}).assign(source="anchors")
 
 
-def _passages(split_anchors: pd.DataFrame) -> pd.DataFrame:
-    """Queries with a passage that answers them: encyclopedia, forum, abstracts, contracts, clinical notes."""
-    tables = [table[["anchor", "positive"]] for table in (twins.contrast("train"), twins.exclusions("train"))]
-    return pd.concat(tables).rename(columns={"positive": "related"}).assign(source="passages")
-
-
 def _definitions(split_anchors: pd.DataFrame) -> pd.DataFrame:
     """WordNet's definitions of a noun and of its hypernym, each after its word: medicine, biology, law, technology."""
     rows = []
@@ -41,8 +35,17 @@ def _defined(synset: object) -> str:
 
 
 SOURCES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
-    "general": _general, "authored": _authored, "passages": _passages, "definitions": _definitions,
+    "general": _general, "authored": _authored, "definitions": _definitions,
 }  # fmt: skip
+
+
+def passages() -> pd.DataFrame:
+    """Queries with a passage that answers them (encyclopedia, forum, abstracts, contracts, clinical notes): `COLUMNS`.
+
+    They are those of the contrast passages and exclusions that are trained on; no other passages of the kind are at hand.
+    """
+    tables = [table[["anchor", "positive"]] for table in (twins.contrast("train"), twins.exclusions("train"))]
+    return pd.concat(tables, ignore_index=True).rename(columns={"positive": "related"}).assign(source="passages")
 
 
 def texts(sizes: Mapping[str, int], split_anchors: pd.DataFrame, seed: int) -> pd.DataFrame:

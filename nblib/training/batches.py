@@ -16,7 +16,7 @@ from nblib.models import embeddings
 from nblib.models.encoders import Encoder
 from nblib.models.folders import FinetuningError
 
-GROUP = 8  # texts of an example for retention
+GROUP = 8  # sentences of an example for retention; of queries and passages, which are longer, two
 BUCKET = 8  # batches' worth of anchors among which those of similar length go into one batch
 
 
@@ -52,17 +52,18 @@ def labelled(triples: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(sides).drop_duplicates(ignore_index=True)
 
 
-def groups(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Pairs of related texts as examples of four pairs of similar length: anchor, text_2, … text_8; a remainder is left out.
+def groups(pairs: pd.DataFrame, size: int = GROUP) -> pd.DataFrame:
+    """Pairs of related texts as examples of several pairs of similar length: anchor, text_2, … text_8; a remainder is left out.
 
     Args:
         pairs: anchor, related.
+        size: texts of an example, an even number.
     """
     longest = pairs[["anchor", "related"]].map(len).max(axis=1)
     by_length = pairs.loc[longest.sort_values(kind="stable").index]
     texts = by_length[["anchor", "related"]].to_numpy().reshape(-1)
-    rows = texts[: len(texts) // GROUP * GROUP].reshape(-1, GROUP)
-    return pd.DataFrame(rows, columns=["anchor", *(f"text_{place}" for place in range(2, GROUP + 1))])
+    rows = texts[: len(texts) // size * size].reshape(-1, size)
+    return pd.DataFrame(rows, columns=["anchor", *(f"text_{place}" for place in range(2, size + 1))])
 
 
 def with_base_embeddings(part: Dataset, base: Encoder) -> Dataset:

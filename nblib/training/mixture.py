@@ -5,6 +5,7 @@
       contrast: {loss: twins}                                                # passages that differ in one polarity
       exclusions: {loss: twins}                                              # queries that leave something out
       retention: {loss: retention, weight: 0.3, sizes: {general: 4000}}      # what the base says of other texts
+      passages: {loss: retention}                                            # and of queries and passages
 
 stands in a configuration and is notebook 04's parameter `kinds`.
 """
@@ -74,15 +75,21 @@ def _retention(kind: Kind, split_anchors: pd.DataFrame, seed: int) -> pd.DataFra
     return retention.texts(kind.sizes, split_anchors, seed)
 
 
+def _passages(kind: Kind, split_anchors: pd.DataFrame, seed: int) -> pd.DataFrame:
+    return _part(retention.passages(), kind, seed)
+
+
 # Kind → its table: triples, twins, or pairs of related texts
 TABLES: dict[str, Callable[[Kind, pd.DataFrame, int], pd.DataFrame]] = {
     "statements": _statements, "contrast": _contrast, "exclusions": _exclusions, "retention": _retention,
+    "passages": _passages,
 }  # fmt: skip
 
 
 # Kind → the settings that mean nothing for it
 UNUSED = {
     "statements": {"sizes"}, "contrast": {"sizes"}, "exclusions": {"only", "sizes"}, "retention": {"only", "share"},
+    "passages": {"only", "sizes"},
 }  # fmt: skip
 
 
@@ -144,6 +151,8 @@ def describe(kinds: Mapping[str, Kind], data: DatasetDict) -> str:
 def _laid_out(table: pd.DataFrame, name: str, layout: str) -> pd.DataFrame:
     if name == "retention" and layout == "texts":
         return batches.groups(table)
+    if name == "passages" and layout == "texts":
+        return batches.groups(table, size=2)
     if name == "statements" and batches.LAYOUTS[layout].form:
         return batches.LAYOUTS[layout].form(table)
     if name in ("contrast", "exclusions") and layout == "twins":

@@ -98,20 +98,30 @@ def test_no_item_is_in_two_splits(read):
 
 
 def test_texts_for_retention_have_each_kind_in_equal_shares(split_anchors):
-    table = retention.texts({"passages": 60, "definitions": 200}, split_anchors, 0)
+    table = retention.texts({"authored": 60, "definitions": 200}, split_anchors, 0)
     assert list(table.columns) == retention.COLUMNS
-    defined = table[table.source != "passages"].source.value_counts()
+    defined = table[table.source != "anchors"].source.value_counts()
     assert defined.max() - defined.min() <= 1
     assert (table.anchor != table.related).all()
-    again = retention.texts({"passages": 60, "definitions": 200}, split_anchors, 0)
+    again = retention.texts({"authored": 60, "definitions": 200}, split_anchors, 0)
     pd.testing.assert_frame_equal(table, again)
 
 
 def test_no_held_out_text_is_used_for_retention(split_anchors):
-    table = retention.texts({"authored": 500, "passages": 500}, split_anchors, 0)
+    table = pd.concat([retention.texts({"authored": 500}, split_anchors, 0), retention.passages()])
     apart = split_anchors[split_anchors.split != "train"]
     held_out = {*apart.anchor, *twins.contrast("test").anchor, *twins.exclusions("test").anchor}
     assert held_out.isdisjoint(table.anchor)
+
+
+def test_queries_are_held_to_their_passages_one_pair_an_example(split_anchors):
+    data = mixture.data_sets(mixture.read({"passages": {"loss": "retention", "share": 0.5}}), split_anchors, 0)[
+        "passages"
+    ]
+    assert data.column_names == ["anchor", "text_2"]
+    pairs_of = retention.passages().set_index("anchor").related
+    assert len(data) == round(len(pairs_of) / 2)
+    assert all(pairs_of[row["anchor"]] == row["text_2"] for row in data)
 
 
 @pytest.mark.parametrize(
