@@ -30,3 +30,7 @@ def test_the_first_cells_of_no_notebook_load_what_takes_seconds():
 def test_help_loads_neither_tables_nor_figures():
     source = "from nblib.workflow import cli\ncli.parser()"
     assert loaded_by(source, heavy=[*HEAVY, "pandas", "numpy", "matplotlib", "scipy", "snakemake"]) == [[]]
+
+
+def test_executing_a_notebook_compiles_no_grammars():
+    assert loaded_by("import nblib.workflow\nimport papermill", heavy=["lark", *HEAVY]) == [[]]
