@@ -36,6 +36,7 @@ TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores
 SINGLE = sweeps.section(config, "04", "trainings")  # by name, not of the sweep
 SWEEP = sweeps.section(config, "04", "sweep")
 MIXTURES = sweeps.mixtures(config)  # its trainings on several kinds of batches, which notebook 08 compares on dev data
+LARGER = sweeps.larger_mixtures(config)  # and on a larger base, which it compares likewise
 MERGED = sweeps.merged(config)  # encoders with LoRAs of several trainings merged: name → the way, and of which
 OF_RECORD = sweeps.of_record(config)  # trained or merged by name
 MIXED = [*MIXTURES, *(name for name in MERGED if name not in OF_RECORD)]  # what notebook 08 compares on dev data
@@ -488,12 +489,13 @@ rule hedge_trainings:
         notebook("08_hedge_trainings"),
         scored_by_07(),
         scored_by_command(*COMPARED),
-        [record_of(name) for name in MIXED],
+        [record_of(name) for name in [*MIXED, *LARGER]],
     params:
         json=lambda wildcards: parameters(
             {},
             base=SWEEP["common"]["base"],
             mixtures=MIXED,
+            larger_mixtures=LARGER,
             trainings=[tuned for tuned, training in TUNED.items() if folder_of(training) != RUN],
             data=SWEEP["common"]["score"],
             encoders=RECORDED,
@@ -501,7 +503,7 @@ rule hedge_trainings:
             sweep_dir=f"{RUN}/sweep",
         ),
     output:
-        outputs_of("08_hedge_trainings", mixtures=MIXED),
+        outputs_of("08_hedge_trainings", mixtures=MIXED, larger_mixtures=LARGER),
     log:
         f"{RUN}/notebooks/08_hedge_trainings.ipynb",
     shell:

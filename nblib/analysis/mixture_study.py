@@ -133,6 +133,12 @@ def wide(measured: pd.DataFrame) -> pd.DataFrame:
     return table[[*first, *(name for name in table if name not in first)]]
 
 
+def larger(trainings: dict[str, Tuned]) -> pd.DataFrame:
+    """The dev scores of trainings on one base, and of the base as the first: a row a training, a column a set."""
+    base = next(iter(trainings.values())).record.about["base"]
+    return wide(scores(trainings, base)).reset_index()
+
+
 def _by_set(tuned: Tuned) -> dict[str, pd.DataFrame]:
     """The predictions for the dev items by set, with those columns that the set has."""
     parts = tuned.predictions.groupby("set", sort=False)

@@ -30,6 +30,7 @@ AXES = {
     "SemAntoNeg": ("SemAntoNeg", "accuracy", "semantoneg test"),
     "STSB ρ": ("STSB", "spearman", "stsb test"),
 }
+LARGER_SETS = ("CANNOT-WMT eval", "NevIR train sample", "NevIR mini", "ExcluIR mini", "SemAntoNeg mini")
 PRINTED_BASE = ("all-mpnet-base-v2", "MPNet")  # of Truong's tables: our name, and the printed one
 SYSTEMS = (
     "all-MiniLM-L6-v2", "all-mpnet-base-v2", "maxsim-all-mpnet-base-v2", "hedge-mpnet", "hedge-mpnet-2",
@@ -245,6 +246,16 @@ def _mixtures(record: Record) -> str:
     return markdown(shown)
 
 
+def _larger_mixtures(record: Record) -> str:
+    """The same on a larger encoder."""
+    file = record.folder / "08_hedge_trainings" / "tab_larger_mixtures.csv"
+    if not file.is_file():
+        return "None was trained in this record."
+    table = pd.read_csv(file).set_index("training")
+    shown = table[[name for name in [*mixture_study.SHOWN, *LARGER_SETS] if name in table]]
+    return markdown(shown.map("{:.1f}".format).where(shown.notna(), "–").reset_index())
+
+
 def _figures(record: Record) -> str:
     """Every reference figure, by notebook."""
     parts = []
@@ -318,6 +329,6 @@ def _machine(record: Record) -> str:
 PARTS = {
     "verdicts": _verdicts, "headline": _headline, "agreement": _agreement, "claims": _claims, "exhibits": _exhibits,
     "coverage": _coverage, "general": _general, "general_columns": _general_columns, "general_changes": _general_changes,
-    "mixtures": _mixtures, "figures": _figures,
+    "mixtures": _mixtures, "larger_mixtures": _larger_mixtures, "figures": _figures,
     "performance": _performance, "growth": _growth, "machine": _machine, "costs": _costs,
 }  # fmt: skip

@@ -81,8 +81,11 @@ OUTPUTS = {
     ),
     "08_hedge_trainings": Declared(
         "size parts diversity frontier record mixtures",
-        "trainings changes singles mixtures mixture_changes",
-        only_with=dict.fromkeys(["fig_mixtures", "tab_mixtures", "tab_mixture_changes"], "mixtures"),
+        "trainings changes singles mixtures mixture_changes larger_mixtures",
+        only_with={
+            **dict.fromkeys(["fig_mixtures", "tab_mixtures", "tab_mixture_changes"], "mixtures"),
+            "tab_larger_mixtures": "larger_mixtures",
+        },
     ),
     "09_nevir_architectures": Declared(
         "words architectures preference epochs",

@@ -116,6 +116,16 @@ def mixtures(config: Mapping) -> list[str]:
     return [name for name, settings in declared(config).items() if "kinds" in settings and name not in single]
 
 
+def larger_mixtures(config: Mapping) -> list[str]:
+    """The encoders of record that learnt from several kinds of batches, or are merged, on another base than the sweep's."""
+    base = section(config, "04", "mixtures").get("common", {}).get("base")
+    return [
+        name
+        for name, settings in of_record(config).items()
+        if settings.keys() & {"kinds", "loras"} and settings["base"] != base
+    ]
+
+
 def data(config: Mapping, training: str) -> str:
     """The data on which notebook 07 scores a training's encoders: mini, official or sample."""
     return (declared(config) | merged(config))[training]["score"]

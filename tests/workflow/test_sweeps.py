@@ -70,6 +70,15 @@ def test_a_merged_encoder_is_of_record_where_it_is_scored():
     assert sweeps.interventions(config, "A") == ["single", "soup"]
 
 
+def test_mixtures_on_a_larger_base_are_those_of_record_that_are_not_on_the_sweeps():
+    kinds = {"statements": {"loss": "symmetric-supcon"}}
+    mixed = {"large": {"base": "L", "kinds": kinds}, "small": {"base": "S", "kinds": kinds}, "plain": {"base": "L"}}
+    merged = {"soup": {"way": "mean", "loras": ["large", "plain"], "score": "mini"}}
+    config = {"04": {"trainings": mixed, "mixtures": {"common": {"base": "S"}, "seeds": [0]}, "merged": merged}}
+    assert sweeps.larger_mixtures(config) == ["large", "soup"]
+    assert sweeps.larger_mixtures({}) == []
+
+
 def test_an_adapter_is_fitted_for_what_asks_for_it():
     assert sweeps.adapted(CONFIG) == ["single"]
 
