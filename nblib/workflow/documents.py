@@ -30,6 +30,15 @@ AXES = {
     "SemAntoNeg": ("SemAntoNeg", "accuracy", "semantoneg test"),
     "STSB ρ": ("STSB", "spearman", "stsb test"),
 }
+RANKING = {head: AXES[head] for head in ("NevIR", "ExcluIR", "SemAntoNeg")}  # those that need no degree of similarity
+# Of all-MiniLM-L6-v2's transformer: system → architecture, whether it learnt from the mixture
+ARCHITECTURES = {
+    "all-MiniLM-L6-v2": ("bi-encoder", "no"),
+    "hedge-minilm-2": ("bi-encoder", "yes"),
+    "maxsim-all-MiniLM-L6-v2": ("late interaction", "no"),
+    "mixture-multi-vector": ("late interaction", "yes"),
+    "mixture-cross-encoder": ("cross-encoder", "yes"),
+}
 LARGER_SETS = ("CANNOT-WMT eval", "NevIR train sample", "NevIR mini", "ExcluIR mini", "SemAntoNeg mini")
 PRINTED_BASE = ("all-mpnet-base-v2", "MPNet")  # of Truong's tables: our name, and the printed one
 SYSTEMS = (
@@ -130,12 +139,27 @@ def _headline(record: Record) -> str:
         texts = [text for text in of_system.trained_on.unique() if text]
         trained_on = re.sub(r"(.+ pairs) \(([\d,]+) pairs\)", r"\2 of \1", texts[0]) if texts else ""
         trained_on = trained_on.replace(" (", ", ").replace(")", "")
-        row = {"system": f"{system} ({trained_on})" if trained_on else system}
-        for head, where in AXES.items():
-            fits = of_system[(of_system[["benchmark", "metric", "data"]] == list(where)).all(axis=1)]
-            row[head] = _score(fits.iloc[0]) if len(fits) else "–"
-        rows.append(row)
+        rows.append({"system": f"{system} ({trained_on})" if trained_on else system, **_scores(of_system, AXES)})
     return markdown(pd.DataFrame(rows))
+
+
+def _architectures(record: Record) -> str:
+    """What other architectures make of the data of the study's own encoders, on one base."""
+    rows = []
+    for system, (architecture, trained) in ARCHITECTURES.items():
+        of_system = record.measured[record.measured.system == system]
+        row = {"system": system, "architecture": architecture, "trained on the mixture": trained}
+        rows.append(row | _scores(of_system, RANKING))
+    return markdown(pd.DataFrame(rows))
+
+
+def _scores(of_system: pd.DataFrame, axes: dict[str, tuple[str, str, str]]) -> dict[str, str]:
+    """A system's score on each axis with half of its interval; "–" where it wasn't measured."""
+    scores = {}
+    for head, where in axes.items():
+        fits = of_system[(of_system[["benchmark", "metric", "data"]] == list(where)).all(axis=1)]
+        scores[head] = _score(fits.iloc[0]) if len(fits) else "–"
+    return scores
 
 
 def _score(item: pd.Series) -> str:
@@ -329,6 +353,6 @@ def _machine(record: Record) -> str:
 PARTS = {
     "verdicts": _verdicts, "headline": _headline, "agreement": _agreement, "claims": _claims, "exhibits": _exhibits,
     "coverage": _coverage, "general": _general, "general_columns": _general_columns, "general_changes": _general_changes,
-    "mixtures": _mixtures, "larger_mixtures": _larger_mixtures, "figures": _figures,
+    "mixtures": _mixtures, "larger_mixtures": _larger_mixtures, "architectures": _architectures, "figures": _figures,
     "performance": _performance, "growth": _growth, "machine": _machine, "costs": _costs,
 }  # fmt: skip
