@@ -3,16 +3,18 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
-from sentence_transformers import util
 
-from nblib import paths
+from nblib import artefacts, paths
+from nblib.benchmarks import negation_profile
+from nblib.corpora import hedgetriple
 from nblib.models import encoders
+from nblib.training import records
+from nblib.training.tuning import Tuned
+from nblib.workflow import archive
 
 ADAPTERS = paths.DATA / "adapters"
 BASES = {"hedge-mpnet": "all-mpnet-base-v2", "hedge-mpnet-2": "all-mpnet-base-v2", "hedge-minilm-2": "all-MiniLM-L6-v2"}
-RECORD = paths.PROJECT_ROOT / "figures" / "official" / "04_encoder_training"
 ANCHOR = "Global warming is real."
 
 
@@ -26,26 +28,38 @@ def base(name):
     return encoders.load(BASES[name]).model
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The record's predictions and trainings."""
+    folder = tmp_path_factory.mktemp("record")
+    archive.unpack("official", folder)
+    return folder
+
+
 def test_every_shipped_lora_is_tested():
     assert {folder.name for folder in ADAPTERS.iterdir() if folder.is_dir()} == set(BASES)
 
 
-def test_a_lora_is_small_and_says_what_it_is(name):
+def test_a_lora_is_small_and_says_what_it_is(name, run):
     folder = ADAPTERS / name
     assert sum(file.stat().st_size for file in folder.iterdir()) < 12e6
     config = json.loads((folder / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == BASES[name]
     card = (folder / "README.md").read_text(encoding="utf-8")
-    dev = pd.read_csv(RECORD / f"tab_dev_{name}.csv").set_index("set")
+    dev = Tuned(folder, records.load(run / "trainings" / name), found=True).compared().set_index("set")
     assert f"| STSB dev | {dev.base['STSB dev']:.1f} | {dev.tuned['STSB dev']:.1f} |" in card
 
 
-def test_three_lines_give_the_cosines_of_record(name, base):
-    recorded = pd.read_csv(RECORD / f"tab_figure1_{name}.csv").set_index("sentence")
+def test_three_lines_give_the_margins_of_record(name, base, run):
+    recorded = artefacts.read_table(run / "scores" / name / f"{negation_profile.TASK}_test.parquet").set_index("id")
     before = base.encode(ANCHOR)
     base.load_adapter(str(ADAPTERS / name))  # as in the README
-    cosines = util.cos_sim(base.encode(ANCHOR), base.encode(list(recorded.index)))[0].numpy()
-    np.testing.assert_allclose(cosines, recorded[name], atol=1e-4)
+    anchors = hedgetriple.load()
+    some = anchors[anchors.id.isin(recorded.cluster)].head(4)
+    vectors = {column: base.encode(some[column].tolist()) for column in ("anchor", *hedgetriple.VARIANTS)}
+    nearness = [(vectors["anchor"] * vectors[variant]).sum(axis=1) for variant in hedgetriple.VARIANTS]
+    found = negation_profile.score_items(some, np.concatenate(nearness)).set_index("id")
+    np.testing.assert_allclose(found.margin, recorded.margin.loc[found.index], atol=1e-3)
     assert np.abs(base.encode(ANCHOR) - before).max() > 1e-3
 
 
