@@ -218,6 +218,7 @@ class _Store:
         )
 
     def _prepare(self) -> None:
+        self.connection.execute("PRAGMA page_size = 16384")  # of a new file: a vector fits into a page beside its key
         self.connection.create_function("crc", 2, _crc, deterministic=True)
         with self.connection:
             self.connection.execute(
@@ -234,28 +235,32 @@ class _Store:
         return any(column[1] == "crc" for column in self.connection.execute("PRAGMA table_info(vectors)"))
 
     def get(self, texts: list[str]) -> dict[str, np.ndarray]:
-        found, damaged = {}, 0
-        for text, whole, vector in self._rows("crc = crc(text, vector), vector", texts):
-            vector = np.frombuffer(vector, dtype=np.float32) if whole else np.zeros(1)
-            if np.isfinite(vector).all() and vector.any():
-                found[text] = vector
-            else:
-                damaged += 1
-        if damaged:
+        by_key = {_key(text): text for text in texts}
+        rows = self._rows("text, vector, crc", list(by_key))
+        whole = [(by_key[key], vector) for key, vector, crc in rows if crc == _crc(key, vector)]
+        found = {}
+        if whole:  # checked together: one by one takes as long as reading them
+            vectors = np.frombuffer(b"".join(vector for _, vector in whole), dtype=np.float32).reshape(len(whole), -1)
+            usable = np.isfinite(vectors).all(axis=1) & vectors.any(axis=1)
+            found = {
+                text: vector for (text, _), vector, fits in zip(whole, vectors, usable.tolist(), strict=True) if fits
+            }
+        if damaged := len(rows) - len(found):
             logger.warning("%d of %d embeddings in %s are damaged: computed again.", damaged, len(texts), self.file)
         return found
 
     def known(self, texts: list[str]) -> set[str]:
-        return {text for text, _ in self._rows("NULL", texts)}
-
-    def _rows(self, columns: str, texts: list[str]) -> Iterator[tuple]:
         by_key = {_key(text): text for text in texts}
-        keys = list(by_key)
+        return {by_key[key] for (key,) in self._rows("text", list(by_key))}
+
+    def _rows(self, columns: str, keys: list[bytes]) -> list[tuple]:
+        found = []
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
-            query = f"SELECT text, {columns} FROM vectors WHERE text IN ({','.join('?' * len(part))})"
+            query = f"SELECT {columns} FROM vectors WHERE text IN ({','.join('?' * len(part))})"
             with closing(self.connection.execute(query, part)) as rows:
-                yield from ((by_key[key], *values) for key, *values in rows)
+                found += rows.fetchall()
+        return found
 
     def put(self, texts: list[str], vectors: np.ndarray) -> None:
         with self.connection:
