@@ -562,6 +562,9 @@ def trained_on(run_dir: str | Path, system: str) -> str:
     described = TRAINING_TEXTS.get(texts, texts)
     unit = "pairs" if texts == "NevIR" else unit
     parts = [f"{described} ({number:,} {unit})" if number else described]
+    if merged := about.get("merged"):  # LoRAs, which may have learnt from the same
+        learnt = [trained_on(run_dir, lora.removesuffix("-lora")) for lora in merged]
+        parts = [" and ".join(dict.fromkeys(learnt))]
     folder, _, base = about.get("base", "").rpartition("/")
     if folder:  # a base trained in this run
         parts.insert(0, trained_on(run_dir, base))

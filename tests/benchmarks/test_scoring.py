@@ -280,6 +280,10 @@ def test_what_a_system_was_trained_on_stands_in_the_sidecars_of_its_run(tmp_path
     assert "authored negations and hedges" in hedge and "1,600" in hedge
     assert "NevIR's training pairs" in pairs and "40" in pairs
     assert again == f"{hedge}, then {pairs}"
+    for name, loras in {"soup": ["hedge-lora", "nevir-lora"], "alike": ["hedge-lora", "hedge-lora"]}.items():
+        artefacts.write_json(tmp_path / "encoders" / f"{name}.json", {"base": "all-mpnet-base-v2", "merged": loras})
+    assert scoring.trained_on(tmp_path, "soup") == f"{hedge} and {pairs}"
+    assert scoring.trained_on(tmp_path, "alike") == hedge
     assert scoring.trained_on(tmp_path, "hedge+adapter").startswith(f"{hedge}, then an adapter")
     assert scoring.trained_on(tmp_path, "all-mpnet-base-v2+adapter").startswith("an adapter")
     assert scoring.trained_on(tmp_path, "all-mpnet-base-v2") == ""
