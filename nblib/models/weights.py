@@ -5,6 +5,9 @@ import importlib.util
 import os
 import shutil
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,16 +91,31 @@ def _dequantise(spec: ModelSpec, parts: list[Path], draft: Path) -> None:
 
     archive = _join(parts, draft / "weights.gguf")
     verify_checksum(archive, spec.sha256)
-    language_model = AutoModelForCausalLM.from_pretrained(
-        draft, gguf_file=archive.name, quantization_config=GgufConfig(dequantize=True), dtype="float32"
-    )
-    language_model.base_model.save_pretrained(draft / "base")
-    AutoTokenizer.from_pretrained(draft, gguf_file=archive.name).save_pretrained(draft / "base")
+    with _parsed_once():
+        language_model = AutoModelForCausalLM.from_pretrained(
+            draft, gguf_file=archive.name, quantization_config=GgufConfig(dequantize=True), dtype="float32"
+        )
+        language_model.base_model.save_pretrained(draft / "base")
+        AutoTokenizer.from_pretrained(draft, gguf_file=archive.name).save_pretrained(draft / "base")
     transformer = Transformer(str(draft / "base"), max_seq_length=spec.max_length)
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
     SentenceTransformer(modules=[transformer, pooling]).save(str(draft), create_model_card=False)
     shutil.rmtree(draft / "base")
     archive.unlink()
+
+
+@contextmanager
+def _parsed_once() -> Iterator[None]:
+    """Let transformers share one reader of a GGUF file: otherwise the vocabulary of 262,000 is parsed for the configuration, the
+    weights and the tokenizer, which takes most of the time."""
+    import gguf
+
+    reader = gguf.GGUFReader
+    gguf.GGUFReader = cache(reader)
+    try:
+        yield
+    finally:
+        gguf.GGUFReader = reader
 
 
 def _join(parts: list[Path], target: Path) -> Path:
