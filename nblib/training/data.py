@@ -95,7 +95,7 @@ def examples(name: str, loss: str, anchors_file: str | Path, size: int, seed: in
         return batches.data_sets(load(name, layout, anchors_file, size, seed), layout)
     if size:
         raise FinetuningError("The mixture is taken whole. Leave out --size, or set it to 0.")
-    kinds = {kind: mixture.Kind(loss) for kind in mixture.TABLES if kind != "retention"}  # which needs encoders
+    kinds = {kind: mixture.Kind(loss) for kind in mixture.TABLES if kind not in mixture.UNLABELLED}
     return mixture.data_sets(kinds, triples.load_anchors(anchors_file), seed)
 
 

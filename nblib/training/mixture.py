@@ -93,6 +93,9 @@ UNUSED = {
 }  # fmt: skip
 
 
+# Kinds without positives and negatives: the base's cosines are their target
+UNLABELLED = {"retention", "passages"}
+
 _TRIPLE = ["anchor", "positive_1", "negative_1"]
 
 
@@ -152,7 +155,7 @@ def _laid_out(table: pd.DataFrame, name: str, layout: str) -> pd.DataFrame:
     if name == "retention" and layout == "texts":
         return batches.groups(table)
     if name == "passages" and layout == "texts":
-        return batches.groups(table, size=2)
+        return batches.groups(table, size=2)  # passages are long
     if name == "statements" and batches.LAYOUTS[layout].form:
         return batches.LAYOUTS[layout].form(table)
     if name in ("contrast", "exclusions") and layout == "twins":
