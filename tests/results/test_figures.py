@@ -12,10 +12,7 @@ from nblib.results import plotting
 
 FIGURES = sorted(file for file in paths.FIGURES.glob("*/*_*/*.svg") if file.parents[1].name != "report")
 # Of the last official run, drawn by older code; the next record replaces them
-STALE = (
-    "fig_training_hedge-mpnet-exclusions", "fig_training_hedge-mpnet-full", "fig_training_nevir-minilm-fast",
-    "fig_trade_off_gemma-3-270m-q4",
-)  # fmt: skip
+STALE = ("fig_trade_off_gemma-3-270m-q4",)
 
 
 @pytest.mark.parametrize("file", FIGURES, ids=lambda file: str(file.relative_to(paths.FIGURES)))
