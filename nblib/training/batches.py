@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 from datasets import Dataset, DatasetDict
-from sentence_transformers.base.sampler import BatchSamplers, DefaultBatchSampler
+from sentence_transformers.base.sampler import BatchSamplers, DefaultBatchSampler, ProportionalBatchSampler
 
 from nblib.corpora.triples import EXCLUSION, TripleError, check
 from nblib.models import embeddings
@@ -141,6 +141,31 @@ def shared(dataset: Dataset, processes: int, batch_size: int, **options: Any) ->
         options: of `AnchorBatches`.
     """
     return SharedBatches(AnchorBatches(dataset, batch_size=processes * batch_size, **options), processes)
+
+
+class StatementsLast(ProportionalBatchSampler):
+    """Batches of several kinds in random order, in which those of one kind come after those of the others.
+
+    Args:
+        last: the number of that kind.
+        throughout: the numbers of the kinds that are spread over all of the epoch.
+        options: of `ProportionalBatchSampler`.
+    """
+
+    def __init__(self, *given: Any, last: int, throughout: set[int], **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.last, self.throughout = last, throughout
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = torch.Generator().manual_seed(self.seed + self.epoch)
+        kinds = np.repeat(np.arange(len(self.batch_samplers)), [len(sampler) for sampler in self.batch_samplers])
+        shuffled = kinds[torch.randperm(len(kinds), generator=order).numpy()]
+        ordered = ~np.isin(shuffled, list(self.throughout))
+        shuffled[ordered] = sorted(shuffled[ordered], key=lambda kind: kind == self.last)
+        starts = np.cumsum([0, *map(len, self.dataset.datasets)])
+        batches = [iter(sampler) for sampler in self.batch_samplers]
+        for kind in shuffled:
+            yield [int(starts[kind]) + place for place in next(batches[kind])]
 
 
 def _turns(codes: np.ndarray) -> np.ndarray:

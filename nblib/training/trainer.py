@@ -30,16 +30,17 @@ from nblib.models.folders import FinetuningError
 from nblib.models.rankers import Cross, LateInteraction
 from nblib.models.systems import BiEncoder, System
 from nblib.training import checkpoints, finished
-from nblib.training.batches import LAYOUTS, shared, with_base_embeddings
+from nblib.training.batches import LAYOUTS, StatementsLast, shared, with_base_embeddings
 from nblib.training.interpolation import add_lora, interpolate, prepare
 from nblib.training.losses import LOSSES, WeightedLoss
-from nblib.training.mixture import Kind
+from nblib.training.mixture import UNLABELLED, Kind
 from nblib.training.processes import backend, launch
 
 CODE_VERSION = 1  # raise it when this code changes a training's weights: finished trainings are then run anew
 CLASSES = {pairs.ENTAILMENT: "entailment", pairs.NEUTRAL: "neutral", pairs.CONTRADICTION: "contradiction"}
 Method = Literal["full", "lora"]
 Pooling = Literal["base", "mean", "cls"]
+Order = Literal["together", "statements last"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Settings:
         bf16: autocast of the forward pass; weights and optimiser stay float32.
         dropout: whether the base's dropout is on. Retention compares with the base without it, so its noise would be a loss.
         kinds: of a training on several kinds of batches, each with its own loss (`mixture.read`); empty: `loss` is that of all.
+        order: of these kinds within an epoch: mixed, or statements after all that ranks passages; retention stays mixed.
     """
 
     base: str
@@ -72,14 +74,20 @@ class Settings:
     bf16: bool = True
     dropout: bool = True
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    order: Order = "together"
 
     def __post_init__(self) -> None:
-        for name, known in [("method", get_args(Method)), ("loss", LOSSES), ("pooling", get_args(Pooling))]:
+        choices = {"method": Method, "pooling": Pooling, "order": Order}
+        for name, known in {"loss": tuple(LOSSES), **{name: get_args(kind) for name, kind in choices.items()}}.items():
             if getattr(self, name) not in known:
                 raise FinetuningError(f"Unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}.")
         numbers = ("learning_rate", "epochs", "batch_size", "rank")
         check_positive(FinetuningError, **{name: getattr(self, name) for name in numbers})
         check_seed(FinetuningError, self.seed)
+        if self.order != "together" and "statements" not in self.kinds:
+            raise FinetuningError(
+                f"The order {self.order!r} needs the kind statements. Add it, or leave the order out."
+            )
         for loss in self.losses:
             if LOSSES[loss].in_batch and self.batch_size < 2:
                 raise FinetuningError(f"The loss {loss!r} needs other anchors in the batch: a batch_size of 2 or more.")
@@ -94,6 +102,7 @@ class Settings:
     def described(self) -> dict[str, Any]:
         """All settings as plain values; those of trainings on several kinds only there, and then no `loss`."""
         unused = {"loss"} if self.kinds else {"kinds", "dropout"}
+        unused |= {"order"} if self.order == "together" else set()  # records from before there was another have none
         return {key: value for key, value in asdict(self).items() if key not in unused}
 
 
@@ -228,7 +237,7 @@ def _run(
         per_device_train_batch_size=settings.batch_size // processes, learning_rate=settings.learning_rate, warmup_steps=0.1,
         lr_scheduler_type="linear", bf16=settings.bf16, use_cpu=not gpu, dataloader_pin_memory=gpu,
         batch_sampler=sampler if processes == 1 else partial(shared, processes=processes),
-        multi_dataset_batch_sampler="proportional",
+        multi_dataset_batch_sampler=_order(settings, list(data)),
         save_strategy="steps", save_steps=checkpoint_steps, save_total_limit=1, logging_steps=0.02, report_to="none",
         ddp_backend=backend(processes),
         ddp_find_unused_parameters=processes > 1,  # BERT's pooler, where the mean over the tokens is taken
@@ -252,6 +261,14 @@ def _run(
     ))  # fmt: skip
     model = trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)  # out of autocast: float32 again
     return model.eval(), history, trainer.is_world_process_zero()
+
+
+def _order(settings: Settings, kinds: list[str]) -> Any:
+    """In which order batches of several kinds come, as the trainer's arguments take it."""
+    if settings.order == "together":
+        return "proportional"
+    throughout = {place for place, kind in enumerate(kinds) if kind in UNLABELLED}
+    return partial(StatementsLast, last=kinds.index("statements"), throughout=throughout)
 
 
 def _model(base: nn.Module, settings: Settings) -> nn.Module:

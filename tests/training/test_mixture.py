@@ -8,6 +8,7 @@ import pytest
 import torch
 from datasets import Dataset, DatasetDict
 from support.encoders import toy_triples
+from torch.utils.data import ConcatDataset
 
 from nblib import corpora
 from nblib.corpora import pairs, retention, triples, twins
@@ -173,3 +174,34 @@ def test_settings_of_one_loss_are_described_as_before_there_were_kinds(toy):
     mixed = replace(toy, kinds={"contrast": Kind("twins")}).described()
     assert "loss" not in mixed
     assert mixed["kinds"]["contrast"]["loss"] == "twins"
+    assert "order" not in mixed
+    last = replace(toy, kinds={"statements": Kind("in-batch")}, order="statements last").described()
+    assert last["order"] == "statements last"
+
+
+def test_statements_can_come_after_what_ranks_passages():
+    """Every example once an epoch; retention stays spread over all of it."""
+    sizes = {"statements": 12, "contrast": 10, "retention": 9, "exclusions": 7}
+    parts = [Dataset.from_dict({"anchor": [f"{kind} {n}" for n in range(size)]}) for kind, size in sizes.items()]
+    samplers = [batches.AnchorBatches(part, batch_size=2, drop_last=False) for part in parts]
+    sampler = batches.StatementsLast(ConcatDataset(parts), samplers, torch.Generator(), seed=1, last=0, throughout={2})
+    first, again = list(sampler), list(sampler)
+    assert first == again
+    assert len(first) == len(sampler)
+    assert sorted(place for batch in first for place in batch) == list(range(38))
+    owners = np.repeat(list(sizes), list(sizes.values()))
+    order = [{str(owners[place]) for place in batch} for batch in first]
+    assert all(len(kinds) == 1 for kinds in order), "a batch has one kind"
+    names = [kinds.pop() for kinds in order]
+    labelled = [name for name in names if name != "retention"]
+    assert labelled[-6:] == ["statements"] * 6
+    assert {"contrast", "exclusions"} == set(labelled[:-6])
+    retained = [place for place, name in enumerate(names) if name == "retention"]
+    assert retained[0] < len(labelled[:-6]) < retained[-1]
+    sampler.set_epoch(1)
+    assert list(sampler) != first
+
+
+def test_an_order_needs_the_kind_it_names(toy):
+    with pytest.raises(FinetuningError, match="needs the kind statements"):
+        replace(toy, kinds={"contrast": Kind("twins")}, order="statements last")
