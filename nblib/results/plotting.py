@@ -131,6 +131,18 @@ def trade_off(
     sns.move_legend(ax, "upper left", bbox_to_anchor=(1, 1))
 
 
+def curves(ax: Axes, table: pd.DataFrame, x: str, by: str = "set") -> None:
+    """Draw the values of a table over one of its columns: a line for each name in the column `by`, and a legend beside the axes.
+
+    Beyond eight lines the colours come again with dashes and hollow squares.
+    """
+    for place, (name, part) in enumerate(table.groupby(by, sort=False)):
+        again = {"ls": "--", "marker": "s", "mfc": "white"} if place >= len(PALETTE) else {"marker": "o"}
+        line = part.sort_values(x)
+        ax.plot(line[x], line.value, ms=5, color=PALETTE[place % len(PALETTE)], label=name, **again)
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
+
+
 def before_after(ax: Axes, scores: pd.DataFrame, base: str, tuned: str, chances: Mapping[str, float]) -> None:
     """Draw an encoder's scores before and after a training, a line for each benchmark that both were measured on, and what
     guessing scores there; the title says how many the training raises.

@@ -139,6 +139,18 @@ def test_before_and_after_have_a_line_for_each_benchmark_of_both_and_count_what_
     assert ax.get_title(loc="left") == "tuned: 1 of 2 scores rise beyond both intervals", "B's intervals overlap"
 
 
+def test_no_two_of_many_curves_look_alike():
+    names = [f"set {n}" for n in range(11)]
+    table = pd.DataFrame(
+        [(name, x, n + x) for n, name in enumerate(names) for x in (1.0, 0.0)], columns=["set", "x", "value"]
+    )
+    ax = plt.subplots()[1]
+    plotting.curves(ax, table, "x")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == names
+    assert len({(line.get_color(), line.get_linestyle()) for line in ax.lines}) == len(names)
+    assert ax.lines[3].get_xydata().tolist() == [[0.0, 3.0], [1.0, 4.0]], "from left to right"
+
+
 def test_a_trade_off_has_a_dot_for_each_row_and_an_arrow_for_each_pair():
     table = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 5.0], "kind": ["plain", "trained"]})
     _, ax = plt.subplots()
