@@ -2,7 +2,7 @@
 
 The tables go to figures/performance, and from there to docs/performance.md.
 
-usage: bench.py [--only encoding|other|query|growth] [--rounds N] [--sample N] [--out FOLDER]
+usage: bench.py [--only encoding|other|query|backends|growth] [--rounds N] [--sample N] [--out FOLDER]
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import backends
 import cases
 import encoding
 import growth
@@ -22,7 +23,7 @@ import query
 from nblib import artefacts, paths
 
 FOLDER = paths.FIGURES / "performance"
-SUITES = {"encoding": encoding.cases, "other": cases.cases, "query": query.cases}
+SUITES = {"encoding": encoding.cases, "other": cases.cases, "query": query.cases, "backends": backends.cases}
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import sys
 
 import nbformat
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -212,6 +213,19 @@ VALUES = st.recursive(
 )  # fmt: skip
 SOURCES = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 DECLARED = {source: run_notebook.check_parameters(source, {}) for source in SOURCES}
+CONFIGURED = [
+    (scale, number, section["common"])
+    for scale in ("quick", "official", "paper")
+    for number, section in yaml.safe_load((paths.CONFIG / f"{scale}.yaml").read_text()).items()
+    if isinstance(section, dict) and "common" in section
+]
+
+
+@pytest.mark.parametrize(
+    ("scale", "number", "given"), CONFIGURED, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_what_a_scale_says_of_a_notebook_are_its_parameters(scale, number, given):
+    run_notebook.check_parameters(run_notebook.find_notebook(number), given)
 
 
 @settings(max_examples=150)
