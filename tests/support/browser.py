@@ -27,6 +27,7 @@ class Browser:
         self.socket, self.ids, self.requests, self.complaints = socket, itertools.count(1), [], []
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.send(f"{domain}.enable")
+        self.send("Emulation.setFocusEmulationEnabled", enabled=True)  # else newer versions send no focus event
 
     def send(self, method: str, **parameters: object) -> dict:
         """Call a method of the protocol and wait for its answer."""
