@@ -11,11 +11,13 @@ import pandas as pd
 
 from nblib import paths, stats
 from nblib.benchmarks import scoring
+from nblib.results import tables
 from nblib.training import dev_scores, records
 from nblib.training.tuning import Tuned
 
 NEGATION = "mean of negation"
 GENERAL = "STSB dev"
+CHANGE = f"change of {NEGATION}"
 BUDGET = 1.0  # points of STSB dev that the chosen training may lose
 SHOWN = (NEGATION, GENERAL, dev_scores.KEPT, dev_scores.KEPT_RETRIEVAL)
 
@@ -134,9 +136,20 @@ def wide(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def larger(trainings: dict[str, Tuned]) -> pd.DataFrame:
-    """The dev scores of trainings on one base, and of the base as the first: a row a training, a column a set."""
-    base = next(iter(trainings.values())).record.about["base"]
-    return wide(scores(trainings, base)).reset_index()
+    """The dev scores of trainings on one base, and of the base as the first: a row a training, a column a set.
+
+    The column `CHANGE` has the change of `NEGATION` from the last training as text, with its interval (see `changes`).
+    """
+    base, last = next(iter(trainings.values())).record.about["base"], list(trainings)[-1]
+    measured = scores(trainings, base)
+    moved = changes(trainings, last, measured)
+    moved = moved[moved.set == NEGATION].set_index("training")
+    texts = (
+        moved.difference.map("{:+.1f}".format).str.cat(tables.interval_text(moved.low, moved.high, 1), sep=" (") + ")"
+    )
+    table = wide(measured)
+    table.insert(1, CHANGE, texts.reindex(table.index).fillna("–"))
+    return table.reset_index()
 
 
 def _by_set(tuned: Tuned) -> dict[str, pd.DataFrame]:

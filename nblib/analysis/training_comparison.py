@@ -40,7 +40,8 @@ def settings(run_dir: str | Path, name: str) -> dict:
     about = artefacts.about(paths.inside(run_dir, "encoders", name))
     if not about:
         return {"base": scoring.about(run_dir, name).get("base") or name, "variant": name}
-    return {**{key: about.get(key) for key in SETTINGS}, "variant": name.replace(f"-s{about['seed']}", "")}
+    variant = name.replace(f"-s{about['seed']}", "") if "seed" in about else name  # a merged encoder has no seed
+    return {**{key: about.get(key) for key in SETTINGS}, "variant": variant}
 
 
 def main_training(run_dir: str | Path, scores: pd.DataFrame) -> tuple[str, str] | None:

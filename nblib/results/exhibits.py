@@ -95,7 +95,7 @@ def _agreement(rows: pd.DataFrame) -> str:
     if gaps.notna().any() and not agree.all():
         far = rows.loc[gaps.idxmax()]
         what = ", ".join(filter(None, [far.system, far.benchmark, far.metric]))
-        text += f"; the largest difference is {far.difference:+.2f} ({what}: {far.value:.2f} for {far.published:.2f})"
+        text += f"; the largest difference is {far.value - far.published:+.2f} ({what}: {far.value:.2f} for {far.published:.2f})"
     return text + "."
 
 

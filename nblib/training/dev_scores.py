@@ -123,7 +123,7 @@ def kept_similarities(base: BiEncoder, tuned: BiEncoder) -> pd.DataFrame:
     """How well a tuned encoder keeps its base's similarities on text that no training sees: rows as of `measure`.
 
     The value is Spearman's ρ × 100 of the two encoders' cosines: `KEPT` over all pairs of MMLU's example questions (57
-    subjects), `KEPT_RETRIEVAL` over every query of the retrieval miniature with every passage.
+    subjects), `KEPT_RETRIEVAL` over every query of the retrieval mini set with every passage.
     """
     questions = corpora.load("mmlu", "dev").question.drop_duplicates().tolist()
     retrieval = corpora.load("retrieval_mini", "test")

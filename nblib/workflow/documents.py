@@ -192,7 +192,11 @@ def _exhibits(record: Record) -> str:
         parts.append(f"### {row.paper.capitalize()}, {row.exhibit}: {row.title}\n\n{exhibits.summary(rows)}\n")
         measured = rows[rows.value.notna()]
         if len(measured):
-            columns = {"system": measured.system, "benchmark": measured.benchmark, "metric": measured.metric}
+            renamed = measured.metric.where(
+                measured.measured_metric.eq(measured.metric) | measured.metric.ne("spearman"),
+                measured.measured_metric + ", printed as " + measured.metric,
+            )
+            columns = {"system": measured.system, "benchmark": measured.benchmark, "metric": renamed}
             columns |= {"published": measured.published.map("{:g}".format), "ours": measured.value.map("{:.2f}".format)}
             columns["interval"] = tables.interval_text(measured.ci_low, measured.ci_high)
             columns["measured"], columns["agrees"] = measured.measured, measured.agrees
@@ -276,8 +280,11 @@ def _larger_mixtures(record: Record) -> str:
     if not file.is_file():
         return "None was trained in this record."
     table = pd.read_csv(file).set_index("training")
-    shown = table[[name for name in [*mixture_study.SHOWN, *LARGER_SETS] if name in table]]
-    return markdown(shown.map("{:.1f}".format).where(shown.notna(), "–").reset_index())
+    numbers = table[[name for name in [*mixture_study.SHOWN, *LARGER_SETS] if name in table]]
+    shown = numbers.map("{:.1f}".format).where(numbers.notna(), "–")
+    if mixture_study.CHANGE in table:  # older records lack it
+        shown.insert(1, mixture_study.CHANGE, table[mixture_study.CHANGE])
+    return markdown(shown.reset_index())
 
 
 def _figures(record: Record) -> str:

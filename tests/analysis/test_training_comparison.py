@@ -154,3 +154,9 @@ def test_the_extremes_are_named_for_negation_and_for_similarity():
     averaged = pd.DataFrame(rows, columns=["variant", "benchmark", "value"])
     assert training_comparison.extremes(averaged).endswith("mixed on negation average (48) and verbal on STSB (79)")
     assert training_comparison.extremes(averaged.iloc[:0]) == "No training of this size in this run"
+
+
+def test_a_merged_encoder_has_no_seed(run):
+    artefacts.write_json(run / "encoders" / "merged.json", {"base": "base", "method": "merged", "alpha": 1.0})
+    about = training_comparison.settings(run, "merged")
+    assert about["variant"] == "merged" and about["seed"] is None

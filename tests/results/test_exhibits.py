@@ -36,9 +36,9 @@ def summary(*rows):
 
 def test_what_was_measured_in_full_is_compared():
     assert summary({}) == "1 number is measured in full: 1 agrees (within rounding or our interval)."
-    assert summary({}, CHANCE, {"agrees": INTERVAL, "difference": 5.0}) == (
+    assert summary({}, CHANCE, {"agrees": INTERVAL, "value": 7.0, "difference": 5.0}) == (
         "3 numbers are measured in full: 2 agree (within rounding or our interval); the largest difference is +5.00 (TF-IDF, "
-        "NevIR, pairwise_accuracy: 1.95 for 2.00)."
+        "NevIR, pairwise_accuracy: 7.00 for 2.00)."
     )
     assert "-2.00 (Random, NevIR, pairwise_accuracy: 23.00 for 25.00)" in summary({}, CHANCE)
 
