@@ -215,7 +215,7 @@ def alignment(run_dir: str | Path, system: str) -> pd.DataFrame:
 def draw_alignment(table: pd.DataFrame, ax: Axes) -> None:
     """Draw `alignment` as a heat map, query tokens by document tokens; a dot marks the match of each query token."""
     grid = table.pivot(index="query_place", columns="document_place", values="similarity")
-    sns.heatmap(grid, cmap="viridis", vmin=0, vmax=1, ax=ax, cbar_kws={"label": "cosine"})
+    sns.heatmap(grid, cmap="viridis", vmin=0, vmax=1, ax=ax, cbar_kws={"label": "cosine"}, rasterized=True)
     found = table[table.greatest]
     ax.plot(found.document_place + 0.5, found.query_place + 0.5, "o", ms=4, color=plotting.NEGATION)
     documents, queries = table.drop_duplicates("document_place"), table.drop_duplicates("query_place")

@@ -11,14 +11,10 @@ from nblib import paths
 from nblib.results import plotting
 
 FIGURES = sorted(file for file in paths.FIGURES.glob("*/*_*/*.svg") if file.parents[1].name != "report")
-# Of the last official run, drawn by older code; the next record replaces them
-STALE = ("fig_trade_off_gemma-3-270m-q4",)
 
 
 @pytest.mark.parametrize("file", FIGURES, ids=lambda file: str(file.relative_to(paths.FIGURES)))
 def test_no_text_covers_another(file):
-    if file.stem in STALE and file.parents[1].name == "official":
-        pytest.skip("drawn before the titles were mended")
     assert overlapping(file) == []
 
 

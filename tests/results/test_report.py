@@ -14,6 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from support.browser import CHROMIUM, browser
 
 from nblib import artefacts, corpora, paths, results
+from nblib.benchmarks import scoring
 from nblib.corpora import hedgetriple
 from nblib.results import measurements, report
 from nblib.results.report import ReportError, content, executed, front, items, markup, site
@@ -623,3 +624,19 @@ def test_a_page_of_record_is_small_and_loads_nothing_from_elsewhere(file):
     loaded = [attributes for tag, attributes in Elements(file.read_text()).found if tag in ("script", "link", "img")]
     addresses = [attributes.get("src") or attributes.get("href") for attributes in loaded]
     assert not [address for address in addresses if re.match(r"(?!data:)\w+:|//", address)]
+
+
+def test_items_of_general_ability_stay_off_the_site(tmp_path):
+    rows = pd.DataFrame({"id": ["1", "2"], "cluster": [0, 1], "correct": [True, False]})
+    for task in ("nevir", "Banking77Classification"):
+        scoring.save_predictions(rows, tmp_path / "run", "tiny", task)
+    assert [row["task"] for row in items.write(tmp_path / "run", tmp_path / "site")] == ["nevir"]
+
+
+def test_a_downloaded_table_has_no_styles_of_single_cells():
+    style = (
+        "<style>\n#T_a1 th {\n  text-align: left;\n}\n#T_a1_row0_col1, #T_a1_row1_col1 {\n  color: red;\n}\n</style>\n"
+    )
+    cells = '<table id="T_a1">\n  <th id="T_a1_level0_row0" class="row_heading level0 row0">x</th>\n  <td class="data">1</td>'
+    kept = "<style>\n#T_a1 th {\n  text-align: left;\n}\n\n</style>" + '<table id="T_a1"><th>x</th><td>1</td>'
+    assert content.STYLING.sub("", style + cells) == kept

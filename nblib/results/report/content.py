@@ -29,6 +29,12 @@ SIZE = re.compile(r'<svg [^>]*width="([\d.]+)pt" height="([\d.]+)pt"')
 SECTION = re.compile(r'<h2 id="([^"]+)">(.*?)<a [^>]*class="anchor"', re.DOTALL)
 NOTICE = "papermill-error-cell-tag"  # of papermill's own cells in a notebook that failed
 # A notebook's links to its neighbours' sources. A page has links of its own, to their pages.
+# What pandas' tables have beside their texts: names and styles of single cells, indentation; two thirds of their bytes
+STYLING = re.compile(
+    r' id="T_\w+_(?:row|level)\w+"| class="(?:data|row_heading|col_heading|blank|index_name)[^"]*"'
+    r"|^#T_\w+_(?:row|level)[^{]*\{[^}]*\}|(?<=>)\s+(?=<)",
+    re.MULTILINE,
+)
 NAVIGATION = re.compile(r"^.*\[all notebooks\]\(README\.md\).*\n+", re.MULTILINE)
 
 
@@ -110,7 +116,8 @@ def _kept(output: NotebookNode) -> NotebookNode:
         output.text = _lasting(output.text)
     if "data" in output:
         output.metadata = {}
-        output.data = {kind: _lasting(text) for kind, text in output.data.items() if kind.startswith("text/")}
+        texts = {kind: _lasting(text) for kind, text in output.data.items() if kind.startswith("text/")}
+        output.data = {kind: STYLING.sub("", text) for kind, text in texts.items()}
     return output
 
 

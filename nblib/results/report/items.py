@@ -13,6 +13,7 @@ import pandas as pd
 
 from nblib import corpora, paths
 from nblib.corpora.nevir import EDITS
+from nblib.results import published_mteb
 
 FOLDER = "items"
 PROFILE = "negation_profile"  # of the held-out anchors of HedgeTriple
@@ -23,12 +24,16 @@ RIGHT = 0.5  # from this share of repetitions on an answer counts as right
 def write(run: Path, site: Path) -> list[dict[str, object]]:
     """Write the scripts of a run's predictions into a site; return the index: task, label, n, kind, systems.
 
-    Texts are those of authored corpora alone. Official texts are not ours to show: `nblib items` prints them.
+    Texts are those of authored corpora alone. Official texts are not ours to show: `nblib items` prints them. Tasks of general
+    ability aren't on the site, which would be half as large again: their predictions are in the archive.
     """
+    general = set(published_mteb.load().task)
     found: dict[str, dict[str, Path]] = {}
     for file in sorted((run / "scores").glob("*/*_test.parquet")):
         task = file.stem.removesuffix("_test")
         whole = task.removesuffix("_sample")  # a sample's items are among those of the whole
+        if whole in general:
+            continue
         if task == whole or not file.with_name(f"{whole}_test.parquet").is_file():
             found.setdefault(whole, {})[file.parent.name.replace("__", "/")] = file
     index = [_write_task(task, files, site / FOLDER / task) for task, files in sorted(found.items())]
