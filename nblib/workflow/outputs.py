@@ -161,6 +161,9 @@ def missing(notebook: str, parameters: Mapping[str, object], before: Mapping[Pat
         ]
         written = [file for file in recent if artefacts.about(file).get("notebook") == notebook]
         variants = [file.stem.partition("_")[2] for file in written]
+        # Another model's job may have ended meanwhile, with other parameters: this one's model is among its own
+        named = {Path(value).name for value in parameters.values() if isinstance(value, str)}
+        variants = [variant for variant in variants if variant in named] or variants
         if not variants:
             return [f"{run_dir}/results/{number}_….csv"]
     expected = [file for variant in variants for file in files(notebook, run_dir, variant, parameters)]

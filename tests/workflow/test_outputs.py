@@ -85,3 +85,13 @@ def test_what_it_was_executed_for_is_read_from_the_results_it_wrote(tmp_path):
     )
     (tmp_path / "adapters/new.safetensors").unlink()
     assert outputs.missing("06_negation_adapter", given, before) == [f"{tmp_path}/adapters/new.safetensors"]
+
+
+def test_a_job_of_another_model_that_ends_meanwhile_does_not_count(tmp_path):
+    """Of notebook 07 for another encoder, which was not measured on general ability."""
+    given = {"run_dir": str(tmp_path), "system": f"{tmp_path}/encoders/mine", "general": "short"}
+    leave(tmp_path, outputs.files("07_encoder_benchmarks", str(tmp_path), "other"), notebook="07_encoder_benchmarks")
+    leave(
+        tmp_path, outputs.files("07_encoder_benchmarks", str(tmp_path), "mine", given), notebook="07_encoder_benchmarks"
+    )
+    assert outputs.missing("07_encoder_benchmarks", given, {}) == []
