@@ -299,17 +299,13 @@ def adapted_encoder(name):
     return shipped_lora if records.is_alone(RUN, name) and Path(shipped_lora).is_dir() else f"{RUN}/encoders/{name}"
 
 
-# Looked up before any job runs: while notebook 04 writes a record anew, it isn't there
-ADAPTED_ENCODERS = {name: adapted_encoder(name) for name in [*ENCODERS, *ADAPTED]}
-
-
 rule negation_adapter:
     input:
         notebook("06_negation_adapter"),
         shipped(*ADAPTER_CORPORA),
         lambda wildcards: f"{RUN}/trainings/{wildcards.encoder}/training.json" if wildcards.encoder in ADAPTED else [],
     params:
-        json=lambda wildcards: parameters(config["06"]["common"], encoder=ADAPTED_ENCODERS[wildcards.encoder]),
+        json=lambda wildcards: parameters(config["06"]["common"], encoder=adapted_encoder(wildcards.encoder)),
         entries=lambda wildcards: registered(*ADAPTER_CORPORA, wildcards.encoder),
     output:
         outputs_of("06_negation_adapter", "{encoder}"),
@@ -363,9 +359,6 @@ def general_of_tuned(tuned):
     return "none" if kept else general_of(sweeps.data(config, TUNED[tuned]))
 
 
-GENERAL_OF_TUNED = {tuned: general_of_tuned(tuned) for tuned in TUNED}  # likewise before any job runs
-
-
 rule tuned_benchmarks:
     input:
         notebook("07_encoder_benchmarks"),
@@ -378,7 +371,7 @@ rule tuned_benchmarks:
             run_dir=wildcards.folder,
             system=f"{wildcards.folder}/encoders/{wildcards.tuned}",
             data=sweeps.data(config, TUNED[wildcards.tuned]),
-            general=GENERAL_OF_TUNED[wildcards.tuned],
+            general=general_of_tuned(wildcards.tuned),
             interventions=own_adapter(wildcards.tuned),
         ),
         entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.tuned]))),
