@@ -9,6 +9,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from nblib import artefacts, corpora, paths, results
 from nblib.analysis import contamination
+from nblib.analysis.gsm8k import errors
 from nblib.workflow import archive, cli, record
 from nblib.workflow.record import RecordError
 
@@ -174,8 +175,10 @@ def test_the_command_lists_what_changed(project, capsys):
 
 @pytest.fixture(scope="module")
 def pages():
-    """Every page of the report of record as its runs of eight words, those of Cao's printed example (an STSB pair) aside."""
-    printed = contamination.ngrams(contamination.words("Polar bear study may boost fight against obesity"), 8)
+    """Every page of the report of record as its runs of eight words, aside from what the papers print: Cao's example (an STSB pair) and the
+    solutions in Truong's Table 5, which repeat words of their problems."""
+    examples = ["Polar bear study may boost fight against obesity", *errors.paper_types().example]
+    printed = {run for example in examples for run in contamination.ngrams(contamination.words(example), 8)}
     found = sorted((paths.FIGURES / "official" / "report").glob("*.html"))
     assert len(found) > 10
     texts = {page.name: unescape(re.sub("<[^>]+>", " ", page.read_text(encoding="utf-8"))) for page in found}
