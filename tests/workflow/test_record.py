@@ -175,8 +175,8 @@ def test_the_command_lists_what_changed(project, capsys):
 
 @pytest.fixture(scope="module")
 def pages():
-    """Every page of the report of record as its runs of eight words, aside from what the papers print: Cao's example (an STSB pair) and the
-    solutions in Truong's Table 5, which repeat words of their problems."""
+    """Every page of the report of record as its runs of eight words, without what the papers print: Cao's example (an STSB pair)
+    and the solutions in Truong's Table 5, which repeat words of their problems."""
     examples = ["Polar bear study may boost fight against obesity", *errors.paper_types().example]
     printed = {run for example in examples for run in contamination.ngrams(contamination.words(example), 8)}
     found = sorted((paths.FIGURES / "official" / "report").glob("*.html"))
