@@ -1,6 +1,7 @@
 """What all tests share: a cache of their own, the official data only where asked for, and a tiny random encoder."""
 
 import copy
+import gc
 import os
 import string
 from collections.abc import Iterator
@@ -32,6 +33,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="NBLIB_DATA is not set"))
         if item.get_closest_marker("gpu") and not _has_gpu():
             item.add_marker(pytest.mark.skip(reason="torch sees no CUDA device"))
+
+
+def pytest_collection_finish() -> None:
+    """Keep what is imported out of garbage collection: every training ends in a full one, which otherwise takes a second."""
+    gc.collect()
+    gc.freeze()
 
 
 def _has_gpu() -> bool:
