@@ -12,7 +12,7 @@ from pathlib import Path
 
 from snakemake.io import flag
 
-from nblib import corpora
+from nblib import corpora, paths
 from nblib.benchmarks import catalogue, mteb_catalogue
 from nblib.models import language_models
 from nblib.models import registry as models
@@ -26,8 +26,21 @@ if "scale" not in config:
     )
 
 SCALE, RUN = config["scale"], f"runs/{config['scale']}"
-ENCODERS = config["06"]["encoders"]  # notebook 06 runs once for each
-SCORED = config["07"]["encoders"]  # notebook 07 runs once for each, with its adapter as an intervention
+
+
+def by_file_name(systems):
+    """Systems as their files are named → as the configuration, a notebook or a command names them: a folder has its last part's
+    name, and maxsim:<encoder> no colon."""
+    found = {}
+    for given in systems:
+        kind, _, model = given.rpartition(":")
+        name = Path(model).name if paths.resolve(model).is_dir() else model.replace("/", "__")
+        found["-".join(filter(None, [kind, name]))] = given
+    return found
+
+
+ENCODERS = by_file_name(config["06"]["encoders"])  # notebook 06 runs once for each
+SCORED = by_file_name(config["07"]["encoders"])  # notebook 07 runs once for each, with its adapter as an intervention
 DATA = config["07"]["common"]["data"]
 VARIANTS = config["03"].get("variants", "authored")  # what the triples are built from: authored, or notebook 02's
 TRAININGS = sweeps.trainings(config)  # notebook 04 runs once for each: name → its parameters
@@ -35,6 +48,7 @@ ADAPTED = sweeps.adapted(config)  # those of them that notebook 06 fits an adapt
 TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores: name → the training they come from
 SINGLE = sweeps.section(config, "04", "trainings")  # by name, not of the sweep
 SWEEP = sweeps.section(config, "04", "sweep")
+(BASE,) = by_file_name([SWEEP["common"]["base"]])  # what its trainings start from, as files are named
 MIXTURES = sweeps.mixtures(config)  # its trainings on several kinds of batches, which notebook 08 compares on dev data
 LARGER = sweeps.larger_mixtures(config)  # and on a larger base, which it compares likewise
 MERGED = sweeps.merged(config)  # encoders with LoRAs of several trainings merged: name → the way, and of which
@@ -44,7 +58,7 @@ NEVIR = sweeps.section(config, "09", "trainings")
 COMMANDED = sweeps.by_command(config)  # what `nblib train` trains: name → what the configuration says
 FAMILIES = [name for name, settings in COMMANDED.items() if settings["architecture"] == "bi-encoder"]  # Vahtola's
 CURVES = [name for name, settings in COMMANDED.items() if settings.get("curve", "none") != "none"]
-RANKERS = {name.replace(":", "-"): name for name in config["09"]["rankers"]}  # as files are named → as `nblib score` takes it
+RANKERS = by_file_name(config["09"]["rankers"])  # `nblib score` runs once for each
 LORAS = sweeps.section(config, "05", "loras")  # notebook 05 runs once for each: name → its parameters
 LLMS = sweeps.section(config, "11", "models")  # notebook 11 runs once for each, and for each LoRA: name → its parameters
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
@@ -295,7 +309,7 @@ def adapted_encoder(name):
     """What notebook 06 fits an adapter for: a published encoder, one of this run, or, without its weights, the LoRA that ships."""
     shipped_lora = f"data/adapters/{name}"
     if name not in ADAPTED:
-        return name
+        return ENCODERS[name]
     return shipped_lora if records.is_alone(RUN, name) and Path(shipped_lora).is_dir() else f"{RUN}/encoders/{name}"
 
 
@@ -322,16 +336,16 @@ rule encoder_benchmarks:
         notebook("07_encoder_benchmarks"),
         benchmark_files(DATA),
         lambda wildcards: [
-            f"{RUN}/scores/{name}/system.json" for name in sweeps.interventions(config, wildcards.encoder)
+            f"{RUN}/scores/{name}/system.json" for name in sweeps.interventions(config, SCORED[wildcards.encoder])
         ],
         f"{RUN}/adapters/{{encoder}}.safetensors",  # the encoder's card says what this does, and what the tuned encoders do
     params:
         json=lambda wildcards: parameters(
             config["07"]["common"],
-            system=wildcards.encoder,
+            system=SCORED[wildcards.encoder],
             interventions=[
                 f"{RUN}/adapters/{wildcards.encoder}.safetensors",
-                *sweeps.interventions(config, wildcards.encoder),
+                *sweeps.interventions(config, SCORED[wildcards.encoder]),
             ],
         ),
         entries=lambda wildcards: registered(*read_by_07(DATA), wildcards.encoder),
@@ -493,7 +507,7 @@ rule hedge_trainings:
     params:
         json=lambda wildcards: parameters(
             {},
-            base=SWEEP["common"]["base"],
+            base=BASE,
             mixtures=MIXED,
             larger_mixtures=LARGER,
             trainings=[tuned for tuned, training in TUNED.items() if folder_of(training) != RUN],
@@ -525,7 +539,7 @@ rule nevir_architectures:
             rankers=COMPARED,
             nevir_trained=EPOCHS,
             every_epoch=EVERY_EPOCH,
-            base=SWEEP["common"]["base"],
+            base=BASE,
             cross_encoders=CROSS,
         ),
     output:
@@ -544,7 +558,7 @@ rule semantoneg_families:
         shipped("semantoneg_mini", "paraphrases_mini", "paraphrases_mini_sets"),
     params:
         json=lambda wildcards: parameters(
-            {}, data=DATA, base=SWEEP["common"]["base"], encoders=RECORDED, families_trained=FAMILIES
+            {}, data=DATA, base=BASE, encoders=RECORDED, families_trained=FAMILIES
         ),
     output:
         outputs_of("10_semantoneg_families", families_trained=FAMILIES),

@@ -19,6 +19,7 @@ from nblib.workflow import sweeps
 
 SMOKE = paths.PROJECT_ROOT / "tests" / "support" / "smoke.yaml"
 RUN = paths.PROJECT_ROOT / "runs" / "smoke"
+TOY = paths.PROJECT_ROOT / "runs" / "tiny-encoder"  # the configuration's only encoder
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "2", "--nolock", "--rerun-incomplete", "--quiet", "host"]
 
 
@@ -91,8 +92,9 @@ def planned(output):
 
 
 @pytest.fixture(scope="session")
-def study():
+def study(tiny_encoder_folder):
     shutil.rmtree(RUN, ignore_errors=True)
+    shutil.copytree(tiny_encoder_folder, TOY, dirs_exist_ok=True)
     status = git_status()
     snakemake("--configfile", SMOKE)
     assert git_status() == status, "running the study changed the working tree"
@@ -107,7 +109,7 @@ def git_status():
 @pytest.mark.notebooks
 def test_the_study_makes_figures_results_adapter_and_report(study):
     assert (study / "report" / "index.html").is_file()
-    assert (study / "adapters" / "all-MiniLM-L6-v2.safetensors.json").is_file()
+    assert (study / "adapters" / "tiny-encoder.safetensors.json").is_file()
     board = pd.read_csv(study / "figures" / "scoreboard.csv")
     assert board.columns.tolist() == comparison.COLUMNS
     assert set(board.measured) <= {*comparison.MEASURED}
@@ -149,7 +151,7 @@ def test_a_changed_parameter_reruns_only_what_depends_on_it(study, tmp_path):
 @pytest.mark.notebooks
 def test_a_changed_training_reruns_it_and_what_it_is_measured_for(study, tmp_path):
     config = yaml.safe_load(SMOKE.read_text())
-    config["04"]["trainings"]["hedge-minilm"]["epochs"] = 2
+    config["04"]["trainings"]["hedge-tiny"]["epochs"] = 2
     changed = tmp_path / "changed.yaml"
     changed.write_text(yaml.safe_dump(config))
     jobs = planned(snakemake("--configfile", changed, "-n"))
@@ -177,10 +179,10 @@ def test_an_interrupted_study_makes_only_what_is_missing(study):
 
 @pytest.mark.notebooks
 def test_a_notebook_that_is_executed_again_finds_its_training(study):
-    trained = study / "encoders" / "hedge-minilm.json"
+    trained = study / "encoders" / "hedge-tiny.json"
     before, figures = (
         trained.read_text(),
-        {file: file.read_bytes() for file in study.glob("figures/04_*/*hedge-minilm.csv")},
+        {file: file.read_bytes() for file in study.glob("figures/04_*/*hedge-tiny.csv")},
     )
     snakemake("--configfile", SMOKE, "--force", f"runs/smoke/results/04_{trained.stem}.csv")
     assert trained.read_text() == before, "trained anew"
