@@ -51,7 +51,7 @@ def words(text: str) -> tuple[str, ...]:
 
 def ngrams(text: Sequence[str], n: int) -> set[tuple[str, ...]]:
     """All runs of n words."""
-    return {tuple(text[start : start + n]) for start in range(len(text) - n + 1)}
+    return set(zip(*(text[start:] for start in range(n)), strict=False))
 
 
 def check(texts: Iterable[str], names: Collection[str]) -> pd.DataFrame:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from mteb.models import ModelMeta
     from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
 
 Precision = Literal["float32", "bfloat16"]
 BFLOAT16 = "-bfloat16"  # ends the name of an encoder that computes so
@@ -123,6 +124,25 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     tower = load(spec.query_encoder, allow_remote_code=allow_remote_code, device=device)
     both = hashlib.sha256(f"{fingerprint(model)} {tower.fingerprint}".encode()).hexdigest()
     return Encoder(spec, model.eval(), both, query_tower=tower)
+
+
+def load_tokenizer(name: str) -> "Tokenizer":
+    """The tokenizer of a registered encoder, which cuts no text. It needs no torch, so it loads in a tenth of a second.
+
+    Raises:
+        ModelError: no encoder of that name is registered, or the weights beside it have another checksum than the registry's.
+    """
+    from tokenizers import Tokenizer
+
+    spec = entries().get(name)
+    if spec is None:
+        raise ModelError(f"No encoder called {name!r} is registered. {near(name, entries())}")
+    folder = weights.from_package(spec)
+    hub = {"revision": spec.revision} if spec.revision else {}
+    found = Tokenizer.from_file(str(folder / "tokenizer.json")) if folder else Tokenizer.from_pretrained(spec.hub, **hub)
+    found.no_truncation()
+    found.no_padding()
+    return found
 
 
 def load_all(names: Sequence[str], *, allow_remote_code: bool = False) -> list[Encoder]:

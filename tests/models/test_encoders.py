@@ -184,3 +184,12 @@ def test_a_lora_on_another_base_is_refused(lora):
     settings.write_text(json.dumps({**config, "r": 3}))
     with pytest.raises(ModelError, match=r"The LoRA in .*tuned can't be put on its base"):
         encoders.load(str(lora))
+
+
+def test_a_tokenizer_alone_counts_the_tokens_of_the_whole_text():
+    whole = encoders.load("all-MiniLM-L6-v2").model.tokenizer
+    alone = encoders.load_tokenizer("all-MiniLM-L6-v2")
+    for text in ("It is not open.", "not " * 600):
+        assert alone.encode(text).ids == whole(text, truncation=False, verbose=False).input_ids
+    with pytest.raises(ModelError, match="Did you mean all-MiniLM-L6-v2"):
+        encoders.load_tokenizer("all-MiniLM-L6-v3")

@@ -143,7 +143,7 @@ def test_gemma_shares_the_encoders_weights_on_disk(gemma, kept_cache):
 
 def test_gemma_has_the_weights_of_the_package_at_both_ends(gemma, tmp_path):
     archive = weights._join(weights._parts(registry.entries()[GEMMA].package), tmp_path / "weights.gguf")
-    packed = {tensor.name: tensor for tensor in gguf.GGUFReader(archive).tensors}
+    packed = {tensor.name: tensor for tensor in weights.gguf_reader(archive).tensors}
     layers = gemma.model.model.layers
     for name, ours in {
         "token_embd.weight": gemma.model.lm_head.weight,

@@ -141,9 +141,8 @@ def test_autocast_leaves_float32_weights_and_no_trace(toy, full, tmp_path):
     np.testing.assert_allclose(model.encode(TEXTS), plain.encode(TEXTS), atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["full", "lora"])
-def test_two_processes_train_what_one_does(method, toy, tmp_path):
-    once = replace(toy, method=method, loss="explicit", learning_rate=1e-3, dropout=False)
+def test_two_processes_train_what_one_does(toy, tmp_path):
+    once = replace(toy, loss="explicit", learning_rate=1e-3, dropout=False)
     data = toy_examples(loss="explicit")
     (one, history), (two, shared) = (
         trainer.train("bi-encoder", once, data, tmp_path / str(count), processes=count) for count in (1, 2)

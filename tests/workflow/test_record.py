@@ -188,8 +188,8 @@ def pages():
 @pytest.mark.official
 @pytest.mark.parametrize("benchmark", [name for name, entry in corpora.entries().items() if entry.official])
 def test_the_report_of_record_quotes_no_official_text(pages, benchmark):
-    texts = contamination.fields(benchmark).text.map(contamination.words)
-    quoted = {run for text in texts for run in contamination.ngrams(text, 8)}
+    texts, shown = contamination.fields(benchmark).text.map(contamination.words), set().union(*pages.values())
+    quoted = {run for text in texts for run in contamination.ngrams(text, 8) & shown}
     quoted = {run for run in quoted if re.search("[a-z]", str(run))}  # numbers alone are nobody's
     assert {name: runs & quoted for name, runs in pages.items() if runs & quoted} == {}
 
