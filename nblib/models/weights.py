@@ -120,8 +120,8 @@ def _parsed_once() -> Iterator[None]:
 
 
 def gguf_reader(file: Path, mode: str = "r") -> "GGUFReader":
-    """A GGUF file read into memory: gguf cuts numpy's memory map into millions of pieces, each of which takes ten times as long as
-    one of an array."""
+    """A GGUF file read into memory: gguf cuts numpy's memory map into millions of pieces, and each takes ten times as long as one
+    of an array."""
     import numpy as np
     from gguf.gguf_reader import GGUFReader  # gguf.GGUFReader may be this function
 
