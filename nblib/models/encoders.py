@@ -139,7 +139,9 @@ def load_tokenizer(name: str) -> "Tokenizer":
         raise ModelError(f"No encoder called {name!r} is registered. {near(name, entries())}")
     folder = weights.from_package(spec)
     hub = {"revision": spec.revision} if spec.revision else {}
-    found = Tokenizer.from_file(str(folder / "tokenizer.json")) if folder else Tokenizer.from_pretrained(spec.hub, **hub)
+    found = (
+        Tokenizer.from_file(str(folder / "tokenizer.json")) if folder else Tokenizer.from_pretrained(spec.hub, **hub)
+    )
     found.no_truncation()
     found.no_padding()
     return found
