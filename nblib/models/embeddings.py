@@ -270,8 +270,8 @@ class _Store:
             )
 
 
-def _crc(*parts: object) -> int:
-    return zlib.crc32(b"\0".join(part if isinstance(part, bytes) else b"" for part in parts))
+def _crc(key: bytes, vector: object) -> int:
+    return zlib.crc32(vector if isinstance(vector, bytes) else b"", zlib.crc32(key + b"\0"))
 
 
 def _key(text: str) -> bytes:
