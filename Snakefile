@@ -3,7 +3,8 @@
 # Each notebook runs in a process of its own through `nblib run`. A rule's inputs are the notebook, the nblib modules it reaches
 # and the files it reads; its outputs are those of nblib/workflow/outputs.py; its parameters, and the registry entries behind
 # them, are compared as well.
-# `priority: 1` is on the longest chain, triples → LoRA → its benchmarks: begun last, it would end alone on one core.
+# `priority` is on what takes longest: triples → LoRA → its benchmarks, then adapters and the benchmarks that show what they do.
+# Begun last, a long job would end alone on one core.
 
 import json
 import re
@@ -222,7 +223,7 @@ rule triples:
     params:
         json=lambda wildcards: parameters(config["03"]),
         entries=lambda wildcards: registered("hedgetriple", *read_by_07(config["03"]["data"])),
-    priority: 1
+    priority: 2
     output:
         outputs_of("03_triples"),
     log:
@@ -294,7 +295,7 @@ rule llm_lora:
             anchors=f"{RUN}/triples/anchors.parquet",
         ),
         entries=lambda wildcards: registered(LORAS[wildcards.lora]["base"]),
-    priority: 1
+    priority: 2
     output:
         found_again(outputs_of("05_llm_lora", "{lora}")),
     log:
@@ -321,6 +322,7 @@ rule negation_adapter:
     params:
         json=lambda wildcards: parameters(config["06"]["common"], encoder=adapted_encoder(wildcards.encoder)),
         entries=lambda wildcards: registered(*ADAPTER_CORPORA, wildcards.encoder),
+    priority: 1
     output:
         outputs_of("06_negation_adapter", "{encoder}"),
     log:
@@ -351,6 +353,7 @@ rule encoder_benchmarks:
         entries=lambda wildcards: registered(*read_by_07(DATA), wildcards.encoder),
     wildcard_constraints:
         encoder=one_of(SCORED),  # a tuned encoder is scored by the rule below
+    priority: 1
     output:
         outputs_of("07_encoder_benchmarks", "{encoder}", general=general_of(DATA)),
     log:
@@ -609,7 +612,7 @@ rule llm_benchmarks:
     params:
         json=lambda wildcards: parameters({**config["11"]["common"], **asked(wildcards.llm)}),
         entries=lambda wildcards: registered(*read_by_11(), asked(wildcards.llm)["base"]),
-    priority: 1
+    priority: 2
     output:
         found_again(outputs_of("11_llm_benchmarks", "{llm}"), "results"),
     log:

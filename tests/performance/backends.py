@@ -21,12 +21,13 @@ Run = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # token ids and thei
 
 
 def cases(sample: int | None) -> Iterator[Case]:
-    """The case of the small encoder; a larger one takes minutes to convert and to compile.
+    """A case for each encoder; converting and compiling the larger one takes a minute.
 
     Args:
-        sample: how many texts; None: 512.
+        sample: how many texts; None: enough for a few seconds.
     """
     yield case("all-MiniLM-L6-v2", sample or 512)
+    yield case("all-mpnet-base-v2", sample or 256)
 
 
 def case(name: str, n: int) -> Case:

@@ -235,6 +235,7 @@ def test_the_index_leads_with_the_claims_the_systems_and_the_coverage_then_group
 def test_a_claim_has_its_verdict_and_what_would_refute_it(index):
     page = index.read_text()
     claims = page[page.index('id="claims"') : page.index('id="matrix"')]
+    assert "Of 2 claims: 1 supported, 1 not supported." in page
     assert claims.index(">supported<") < claims.index(">not supported<"), "the decided ones first"
     assert claims.count("<tr>") == 1 + 2
     assert claims.count('<td class="verdict not-supported">not supported</td>') == 1

@@ -29,6 +29,7 @@ def index(board: pd.DataFrame, claims: pd.DataFrame, notebooks: list[Executed]) 
     groups = [(source, list(group)) for source, group in groupby(notebooks, key=lambda notebook: notebook.source)]
     last = next((notebook for notebook in notebooks if notebook.number == "13"), None)
     coverage["link"] = [_exhibit_link(row, coverage, last) for row in coverage.to_dict("records")]
+    counts = claims.verdict.value_counts() if len(claims) else {}
     if len(claims):  # the decided ones first
         claims = claims.sort_values("verdict", key=lambda column: column.map(VERDICTS.index), kind="stable")
     return {
@@ -38,6 +39,7 @@ def index(board: pd.DataFrame, claims: pd.DataFrame, notebooks: list[Executed]) 
         "in_full": int((numbers & board.measured.eq("full")).sum()),
         "agree": int(results.reproduced(board).sum()),
         "claims": [{**row, "link": _exhibit_link(row, coverage, last)} for row in claims.to_dict("records")],
+        "tally": ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts),
         "decided": len(claims) and not claims.verdict.isin(UNDECIDED).all(),
         "findings": content.findings(last) if last else "",
         "coverage": coverage.to_dict("records"),
