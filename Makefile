@@ -18,9 +18,10 @@ NBLIB := $(PYTHON) -m nblib.workflow.cli
 study: $(ENVIRONMENT)
 	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
 
-# As many workers as cores, a file of tests to each in turn; one thread a worker, since more threads than cores make torch crawl
+# As many workers as cores, a file of tests to each in turn (the longest is not the last); one thread a worker, since more threads
+# than cores make torch crawl
 test: $(ENVIRONMENT)
-	@OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(CORES) --dist loadfile --durations 10
+	@OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder --durations 10
 
 bench: $(ENVIRONMENT)
 	@HF_HUB_OFFLINE=1 $(PYTHON) tests/performance/bench.py
