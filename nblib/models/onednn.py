@@ -13,10 +13,10 @@ import torch
 class PackedLinear(torch.nn.Module):
     """A linear layer whose weights lie as oneDNN reads them fastest; for inference alone."""
 
-    def __init__(self, layer: torch.nn.Linear) -> None:
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
         super().__init__()
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach())
-        self.bias = None if layer.bias is None else layer.bias.detach()
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
+        self.bias = None if bias is None else bias.detach()
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         return torch.ops.mkldnn._linear_pointwise(inputs, self.weight, self.bias, "none", [], "")
@@ -30,19 +30,20 @@ def linear_by_onednn(model: object) -> Iterator[None]:
     The layers are put back at the end: the weights are oneDNN's copies, which neither training nor a fingerprint knows.
     """
     replaced = []
-    if isinstance(model, torch.nn.Module) and torch.backends.mkldnn.is_available():
+    if isinstance(model, torch.nn.Module):
         for parent in list(model.modules()):
             for name, layer in list(parent.named_children()):
-                if type(layer) is torch.nn.Linear and "forward" not in vars(layer) and _on_cpu_in_float32(layer):
+                if type(layer) is torch.nn.Linear and "forward" not in vars(layer) and can_pack(layer.weight):
                     replaced.append((parent, name, layer))
     try:
         for parent, name, layer in replaced:
-            setattr(parent, name, PackedLinear(layer))
+            setattr(parent, name, PackedLinear(layer.weight, layer.bias))
         yield
     finally:
         for parent, name, layer in replaced:
             setattr(parent, name, layer)
 
 
-def _on_cpu_in_float32(layer: torch.nn.Linear) -> bool:
-    return layer.weight.device.type == "cpu" and layer.weight.dtype == torch.float32
+def can_pack(weight: torch.Tensor) -> bool:
+    """Whether oneDNN is here and can compute with a weight: float32, on a CPU."""
+    return torch.backends.mkldnn.is_available() and weight.device.type == "cpu" and weight.dtype == torch.float32

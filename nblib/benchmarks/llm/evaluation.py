@@ -8,6 +8,7 @@ fingerprint, the data. Stored answers are read and not asked for again.
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -98,20 +99,24 @@ def score(
             f"Limits for {', '.join(strangers)}, which this run doesn't ask. It asks {', '.join(names)}."
         )
     known_by, rows, predictions = fingerprint(model), [], {}
-    for name in tqdm(names, desc=model.name, leave=False):
-        how = {"limit": limits.get(name, 0), "seed": seed, "chat_template": chat_template}
-        asked = _asked(model, known_by, name, how)
-        found = _stored(asked, run_dir, model.name, name)
-        if found is None and isinstance(model, StoredModel):
-            rows += _measured_before(model, name, run_dir)
-            continue
-        if found is None:
-            started = time.perf_counter()
-            table = ask(model, name, **how, batch_size=batch_size)
-            found = table, time.perf_counter() - started
-            scoring.save_predictions(found[0], run_dir, model.name, name, asked=asked, seconds=found[1])
-        predictions[name], seconds = found
-        rows += [{**row, "seconds": seconds} for row in summarise(name, predictions[name], sampled=how["limit"] > 0)]
+    with ExitStack() as prepared:
+        for name in tqdm(names, desc=model.name, leave=False):
+            how = {"limit": limits.get(name, 0), "seed": seed, "chat_template": chat_template}
+            asked = _asked(model, known_by, name, how)
+            found = _stored(asked, run_dir, model.name, name)
+            if found is None and isinstance(model, StoredModel):
+                rows += _measured_before(model, name, run_dir)
+                continue
+            if found is None:
+                prepared.enter_context(llm_adapters.exact_logits(model.model))  # once, and only to ask
+                started = time.perf_counter()
+                table = ask(model, name, **how, batch_size=batch_size)
+                found = table, time.perf_counter() - started
+                scoring.save_predictions(found[0], run_dir, model.name, name, asked=asked, seconds=found[1])
+            predictions[name], seconds = found
+            rows += [
+                {**row, "seconds": seconds} for row in summarise(name, predictions[name], sampled=how["limit"] > 0)
+            ]
     return LlmScores(pd.DataFrame(rows), predictions)
 
 
