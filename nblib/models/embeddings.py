@@ -5,7 +5,7 @@ import logging
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 
 import numpy as np
@@ -49,22 +49,35 @@ def encode(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric", 
         vectors = encoder.transform(encode(encoder.base, texts, role=role, batch_size=batch_size))
         check(vectors, texts, encoder.name)
         return vectors
-    distinct = sorted(set(texts), key=lambda text: (len(text), text))
-    if not encoder.cacheable and distinct:
-        known = dict(zip(distinct, _run(encoder, distinct, role, batch_size), strict=True))
-        return np.stack([known[text] for text in texts])
+    if not len(texts):
+        return np.empty((0, 0), dtype=np.float32)
+    if not encoder.cacheable:
+        distinct = _shortest_first(texts)
+        return _in_order(texts, distinct, _run(encoder, distinct, role, batch_size))
     with _Store(encoder, role) as store:
-        known = store.get(distinct)
-        new = [text for text in distinct if text not in known]
+        distinct = list(dict.fromkeys(texts))
+        known, vectors = store.get(distinct)
+        new = _shortest_first(set(distinct).difference(known))
+        parts = [vectors] * bool(known)
         bar = tqdm(total=len(new), desc=f"{encoder.name}: encoding", unit="text", disable=not new)
         with bar as progress, _processes(encoder, len(new)) as pool:
             for start in range(0, len(new), CHUNK):
                 chunk = new[start : start + CHUNK]
-                vectors = _run(encoder, chunk, role, batch_size, pool)
-                store.put(chunk, vectors)
-                known.update(zip(chunk, vectors, strict=True))
+                parts.append(_run(encoder, chunk, role, batch_size, pool))
+                store.put(chunk, parts[-1])
                 progress.update(len(chunk))
-    return np.stack([known[text] for text in texts]) if len(texts) else np.empty((0, 0), dtype=np.float32)
+    return _in_order(texts, known + new, np.concatenate(parts) if len(parts) > 1 else parts[0])
+
+
+def _shortest_first(texts: Iterable[str]) -> list[str]:
+    """The distinct texts in the order in which they are encoded."""
+    return sorted(set(texts), key=lambda text: (len(text), text))
+
+
+def _in_order(texts: Sequence[str], distinct: list[str], vectors: np.ndarray) -> np.ndarray:
+    """The vector of each text, from those of the distinct texts."""
+    places = dict(zip(distinct, range(len(vectors)), strict=True))
+    return vectors[[places[text] for text in texts]]
 
 
 def not_encoded(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric") -> list[str]:
@@ -77,7 +90,7 @@ def not_encoded(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetr
         return not_encoded(encoder.query_tower, texts, role=role)
     if encoder.base is not None:
         return not_encoded(encoder.base, texts, role=role)
-    distinct = sorted(set(texts), key=lambda text: (len(text), text))
+    distinct = _shortest_first(texts)
     if not encoder.cacheable or not distinct:
         return distinct
     with _Store(encoder, role) as store:
@@ -196,7 +209,9 @@ class _Store:
     def __enter__(self) -> "_Store":
         self.connection = sqlite3.connect(self.file, timeout=60)
         try:
-            self._prepare()
+            self.connection.create_function("crc", 2, _crc, deterministic=True)
+            if not self._has_checksums():
+                self._prepare()
         except sqlite3.DatabaseError as error:
             self.connection.close()
             raise self._unusable(error) from error
@@ -219,7 +234,6 @@ class _Store:
 
     def _prepare(self) -> None:
         self.connection.execute("PRAGMA page_size = 16384")  # of a new file: a vector fits into a page beside its key
-        self.connection.create_function("crc", 2, _crc, deterministic=True)
         with self.connection:
             self.connection.execute(
                 "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB, crc INTEGER) WITHOUT ROWID"
@@ -234,20 +248,20 @@ class _Store:
     def _has_checksums(self) -> bool:
         return any(column[1] == "crc" for column in self.connection.execute("PRAGMA table_info(vectors)"))
 
-    def get(self, texts: list[str]) -> dict[str, np.ndarray]:
+    def get(self, texts: list[str]) -> tuple[list[str], np.ndarray]:
+        """Those of the texts that are here, and their vectors."""
         by_key = {_key(text): text for text in texts}
         rows = self._rows("text, vector, crc", list(by_key))
         whole = [(by_key[key], vector) for key, vector, crc in rows if crc == _crc(key, vector)]
-        found = {}
+        found, vectors = [text for text, _ in whole], np.empty((0, 0), dtype=np.float32)
         if whole:  # checked together: one by one takes as long as reading them
             vectors = np.frombuffer(b"".join(vector for _, vector in whole), dtype=np.float32).reshape(len(whole), -1)
             usable = np.isfinite(vectors).all(axis=1) & vectors.any(axis=1)
-            found = {
-                text: vector for (text, _), vector, fits in zip(whole, vectors, usable.tolist(), strict=True) if fits
-            }
+            if not usable.all():
+                found, vectors = [found[place] for place in np.flatnonzero(usable)], vectors[usable]
         if damaged := len(rows) - len(found):
             logger.warning("%d of %d embeddings in %s are damaged: computed again.", damaged, len(texts), self.file)
-        return found
+        return found, vectors
 
     def known(self, texts: list[str]) -> set[str]:
         by_key = {_key(text): text for text in texts}
