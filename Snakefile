@@ -46,7 +46,7 @@ DATA = config["07"]["common"]["data"]
 VARIANTS = config["03"].get("variants", "authored")  # what the triples are built from: authored, or notebook 02's
 TRAININGS = sweeps.trainings(config)  # notebook 04 runs once for each: name → its parameters
 ADAPTED = sweeps.adapted(config)  # those of them that notebook 06 fits an adapter for: both interventions at once
-TUNED = sweeps.scored(config)  # encoders of notebook 04 that notebook 07 scores: name → the training they come from
+TUNED = sweeps.scored(config)  # encoders of notebook 04 that are scored: name → the training they come from
 SINGLE = sweeps.section(config, "04", "trainings")  # by name, not of the sweep
 SWEEP = sweeps.section(config, "04", "sweep")
 (BASE,) = by_file_name([SWEEP["common"]["base"]])  # what its trainings start from, as files are named
@@ -54,6 +54,7 @@ MIXTURES = sweeps.mixtures(config)  # its trainings on several kinds of batches,
 LARGER = sweeps.larger_mixtures(config)  # and on a larger base, which it compares likewise
 MERGED = sweeps.merged(config)  # encoders with LoRAs of several trainings merged: name → the way, and of which
 OF_RECORD = sweeps.of_record(config)  # trained or merged by name
+SWEPT = [name for name, training in TUNED.items() if training not in OF_RECORD]  # scored in brief, without a notebook each
 MIXED = [*MIXTURES, *(name for name in MERGED if name not in OF_RECORD)]  # what notebook 08 compares on dev data
 NEVIR = sweeps.section(config, "09", "trainings")
 COMMANDED = sweeps.by_command(config)  # what `nblib train` trains: name → what the configuration says
@@ -392,6 +393,9 @@ rule tuned_benchmarks:
             interventions=own_adapter(wildcards.tuned),
         ),
         entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.tuned]))),
+    wildcard_constraints:
+        folder=RUN,
+        tuned=one_of([name for name in TUNED if name not in SWEPT]),
     output:
         found_again(outputs_of("07_encoder_benchmarks", "{tuned}", "{folder}")),
     log:
@@ -402,10 +406,33 @@ rule tuned_benchmarks:
         "{EXECUTE} 07 {log} -y {params.json:q}"
 
 
-def scored_by_07():
-    """The outputs of notebook 07 for every encoder, plain and tuned."""
-    places = [(encoder, RUN) for encoder in SCORED] + [(tuned, folder_of(training)) for tuned, training in TUNED.items()]
-    return [file for name, where in places for file in outputs_of("07_encoder_benchmarks", name, where)]
+rule sweep_benchmarks:
+    input:
+        command("score"),
+        lambda wildcards: benchmark_files(sweeps.data(config, TUNED[wildcards.swept])),
+        lambda wildcards: f"{RUN}/sweep/trainings/{TUNED[wildcards.swept]}/training.json",
+    params:
+        data=lambda wildcards: sweeps.data(config, TUNED[wildcards.swept]),
+        entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.swept]))),
+    output:
+        f"{RUN}/sweep/results/07_{{swept}}.csv",
+        f"{RUN}/sweep/results/07_{{swept}}.csv.json",
+        found_again([f"{RUN}/sweep/scores/{{swept}}/system.json"]),
+    wildcard_constraints:
+        swept=one_of(SWEPT),
+    resources:
+        gpu=GPU,
+    shell:
+        "{NBLIB} score {RUN}/sweep/encoders/{wildcards.swept} --data {params.data} --brief --scale {SCALE} --run-dir {RUN}/sweep"
+
+
+def scored_encoders():
+    """The scores of every encoder, plain and tuned: outputs of notebook 07, and of `nblib score` for those of the sweep."""
+    by_07 = [*SCORED, *(name for name in TUNED if name not in SWEPT)]
+    return [
+        *(file for name in by_07 for file in outputs_of("07_encoder_benchmarks", name)),
+        *expand(rules.sweep_benchmarks.output, swept=SWEPT),
+    ]
 
 
 def base_of(name):
@@ -491,7 +518,7 @@ def scored_by_command(*names):
 
 
 # What notebooks 08 to 10 compare, by the parameters of theirs that name it.
-RECORDED = [*SCORED, *(tuned for tuned, training in TUNED.items() if folder_of(training) == RUN)]
+RECORDED = [*SCORED, *(name for name in TUNED if name not in SWEPT)]
 COMPARED = [*RANKERS, *(name for name in NEVIR if name in SYSTEMS)]
 CROSS = [name for name, settings in COMMANDED.items() if name not in NEVIR and settings["architecture"] == "cross-encoder"]
 EPOCHS = [name for name in CURVES if NEVIR[name]["curve"] == "epochs"]
@@ -504,7 +531,7 @@ EVERY_EPOCH = next(
 rule hedge_trainings:
     input:
         notebook("08_hedge_trainings"),
-        scored_by_07(),
+        scored_encoders(),
         scored_by_command(*COMPARED),
         [record_of(name) for name in [*MIXED, *LARGER]],
     params:
@@ -513,7 +540,7 @@ rule hedge_trainings:
             base=BASE,
             mixtures=MIXED,
             larger_mixtures=LARGER,
-            trainings=[tuned for tuned, training in TUNED.items() if folder_of(training) != RUN],
+            trainings=SWEPT,
             data=SWEEP["common"]["score"],
             encoders=RECORDED,
             with_adapter=[f"{encoder}+adapter" for encoder in [*SCORED, *ADAPTED]],
@@ -530,7 +557,7 @@ rule hedge_trainings:
 rule nevir_architectures:
     input:
         notebook("09_nevir_architectures"),
-        scored_by_07(),
+        scored_encoders(),
         scored_by_command(*COMPARED, *CROSS),
         expand(f"{RUN}/scores/{{name}}/epochs.csv", name=EPOCHS),
         shipped("nevir_mini"),
@@ -556,7 +583,7 @@ rule nevir_architectures:
 rule semantoneg_families:
     input:
         notebook("10_semantoneg_families"),
-        scored_by_07(),
+        scored_encoders(),
         expand(rules.train_family.output, commanded=FAMILIES),
         shipped("semantoneg_mini", "paraphrases_mini", "paraphrases_mini_sets"),
     params:
@@ -656,7 +683,7 @@ rule results:
         expand(rules.encoder_training.output, training=SINGLE, folder=RUN),
         expand(rules.llm_lora.output, lora=LORAS),
         expand(rules.negation_adapter.output, encoder=[*ENCODERS, *ADAPTED]),
-        scored_by_07(),
+        scored_encoders(),
         scored_by_command(*SYSTEMS),
         expand(rules.train_family.output, commanded=FAMILIES),
         [*rules.hedge_trainings.output, *rules.nevir_architectures.output, *rules.semantoneg_families.output] if SWEEP else [],

@@ -200,7 +200,9 @@ def test_every_scale_can_be_planned(scale):
     kept = [name for name in trainings if name not in single and records.is_alone(run / "sweep", name)]
     assert jobs["encoder_training"] == len(trainings) - len(kept)
     assert jobs.get("merge", 0) == len(sweeps.merged(config))
-    assert jobs["tuned_benchmarks"] == len(sweeps.scored(config))
+    swept = [name for name, training in sweeps.scored(config).items() if training not in sweeps.of_record(config)]
+    assert jobs.get("sweep_benchmarks", 0) == len(swept)
+    assert jobs["tuned_benchmarks"] == len(sweeps.scored(config)) - len(swept)
     trained = sweeps.by_command(config)
     kept = [name for name in trained if records.is_alone(run, name)]
     assert sum(jobs.get(rule, 0) for rule in ("train", "train_with_curve", "train_family")) == len(trained) - len(kept)

@@ -43,6 +43,13 @@ def test_an_encoder_is_scored_by_the_same_command_and_only_on_what_is_asked(tmp_
         command("TF-IDF", "--benchmarks", "stsb", "--run-dir", tmp_path)
 
 
+def test_in_brief_the_test_splits_alone_are_scored(tmp_path, tiny_encoder_folder):
+    command(tiny_encoder_folder, "--brief", "--run-dir", tmp_path)
+    left = {file.name for file in (tmp_path / "scores" / "tiny-encoder").glob("*.parquet")}
+    assert left == {f"{name}_test.parquet" for name in catalogue.names("mini")}
+    assert len(results.load(tmp_path)) and not (tmp_path / "pages").exists()
+
+
 def test_general_ability_says_its_time_first_and_can_be_all_that_is_scored(
     tmp_path, tiny_encoder_folder, monkeypatch, capsys
 ):

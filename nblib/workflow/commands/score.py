@@ -1,11 +1,12 @@
 """Score systems of any architecture on the benchmarks, and write their predictions and results below RUN_DIR.
 
-Of each system it makes a page, RUN_DIR/pages/SYSTEM.html: one file that you can open offline or send.
+Of each system it makes a page, RUN_DIR/pages/SYSTEM.html: one file that you can open offline or send (not with --brief).
 
 examples:
   nblib score TF-IDF maxsim:all-MiniLM-L6-v2
   nblib score path/to/encoder --data official --benchmarks nevir
   nblib score all-MiniLM-L6-v2 --benchmarks --general short       # general ability alone
+  nblib score runs/lab/encoders/a runs/lab/encoders/b --brief     # to compare many trainings by their test scores
 """
 
 import argparse
@@ -41,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="score only these benchmarks, such as nevir (default: all that a system can do; without a KEY: none)",
     )
     parser.add_argument(
+        "--brief", action="store_true", help="score the test splits alone: no dev splits, no negation profile, no page"
+    )
+    parser.add_argument(
         "--general", default="none", choices=["none", "lite", "short", "all"],
         help="measure general ability, too, on official tasks of MTEB: those at hand of Truong's 16 (lite), similarity and "
         "classification (short), all 20 (default: %(default)s)",
@@ -73,10 +77,12 @@ def run(arguments: argparse.Namespace) -> None:
         )
         able = names if arguments.benchmarks else scoring.scorable(system, names)
         summary = _score_benchmarks(system, able, arguments) if able else None
-        if arguments.benchmarks is None and system.kind == BiEncoder.kind:
+        if arguments.benchmarks is None and system.kind == BiEncoder.kind and not arguments.brief:
             encoder_card.score_profile(system, arguments.run_dir)  # seconds, as its texts are few
         if arguments.general != "none":
             _score_general(system, arguments)
+        if arguments.brief:
+            continue
         page = model_page.write(system, summary, arguments.run_dir, _command(name, arguments))
         sys.stdout.write(f"{system.name}: {page}\n")
 
@@ -94,7 +100,7 @@ def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argpa
     from nblib import paths, results
     from nblib.benchmarks import efficiency, scoring
 
-    scored = scoring.score(system, names, arguments.run_dir).summary
+    scored = scoring.score(system, names, arguments.run_dir, dev_splits=not arguments.brief).summary
     file = paths.inside(arguments.run_dir, "results", f"07_{system.name}.csv")
     made = {"fingerprint": system.fingerprint, "trained_on": scoring.trained_on(arguments.run_dir, system.name)}
     about = {"system": system.name, "kind": system.kind, "source": system.source, "fingerprint": system.fingerprint}
