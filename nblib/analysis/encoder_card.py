@@ -145,11 +145,15 @@ def _remark(benchmark: "LocalTask", metric: str) -> str:
     return "; ".join(filter(None, [benchmark.sampled, *remarks]))
 
 
-def score_profile(system: System, run_dir: str | Path) -> pd.DataFrame:
-    """The negation-type profile's predictions, saved with those of the tasks; of a system without its weights as they were."""
+def score_profile(system: System, run_dir: str | Path, size: int = 0) -> pd.DataFrame:
+    """The negation-type profile's predictions, saved with those of the tasks; of a system without its weights as they were.
+
+    Args:
+        size: of the held-out anchors only the first so many; 0: all.
+    """
     if isinstance(system, StoredSystem):
         return scoring.load_predictions(run_dir, system.name, negation_profile.TASK)
-    predicted = negation_profile.predictions(hedgetriple.load(), system)
+    predicted = negation_profile.predictions(hedgetriple.load().head(size or None), system)
     scoring.save_predictions(predicted, run_dir, system.name, negation_profile.TASK)
     return predicted
 
@@ -169,13 +173,14 @@ def with_adapters(system: System, interventions: Sequence[str]) -> list[BiEncode
 
 
 def compare_interventions(
-    system: System, interventions: Sequence[str], names: Sequence[str], run_dir: str | Path
+    system: System, interventions: Sequence[str], names: Sequence[str], run_dir: str | Path, profile_size: int = 0
 ) -> pd.DataFrame:
     """What each intervention changes on the tasks and the profile.
 
     Args:
         system: scored before on `names`, with its profile.
         interventions: files of negation adapters (scored here, from the cached embeddings), or names of systems scored before.
+        profile_size: the `size` of the system's profile.
 
     Returns:
         The columns of `scoring.compare`, and `effect`.
@@ -187,7 +192,7 @@ def compare_interventions(
     adapted = with_adapters(system, interventions)
     for variant in adapted:
         scoring.score(variant, names, run_dir)
-        score_profile(variant, run_dir)
+        score_profile(variant, run_dir, profile_size)
     by_file = iter(adapted)
     others = [next(by_file).name if name.endswith(ADAPTER) else name for name in interventions]
     changes = scoring.compare(run_dir, system.name, others, [*names, negation_profile.TASK])
