@@ -21,6 +21,9 @@ from nblib.workflow import outputs
 # (all-mpnet-base-v2, 96 texts a step). Other C libraries ignore these.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": 2**32, "MALLOC_TRIM_THRESHOLD_": 2**34, "MALLOC_TOP_PAD_": 2**28}
 
+# Importing torch and the models makes a million objects that stay: looking through them again and again is a sixth of the time
+SELDOM_COLLECT = "import gc; gc.set_threshold(50_000, 20, 100)"
+
 STILLBORN = "Kernel died before replying"  # what jupyter_client says of it
 LONGEST_NAME = 1000  # of a notebook; no system has longer paths in daily use
 KERNEL_SECONDS = 300  # for a kernel to start; papermill's 60 are short on a machine that is busy
@@ -139,7 +142,8 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     before = outputs.dates(str(used["run_dir"])) if "run_dir" in used else {}
     bar = {"desc": f"{source.stem} {parameters.get('system', parameters.get('encoder', ''))}".strip()}
     kernel = {"kernel_name": "python3", "start_timeout": KERNEL_SECONDS}
-    kernel["extra_arguments"] = ["--log-level=ERROR"]  # it warns of its loopback connection
+    # ERROR: it warns of its loopback connection
+    kernel["extra_arguments"] = ["--log-level=ERROR", f"--IPKernelApp.exec_lines={SELDOM_COLLECT}"]
     where = {"cwd": str(paths.PROJECT_ROOT), "progress_bar": bar}
     try:
         papermill.execute_notebook(str(source), str(target), parameters=dict(parameters), **where, **kernel)
