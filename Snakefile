@@ -385,7 +385,8 @@ rule tuned_benchmarks:
         lambda wildcards: own_adapter(wildcards.tuned),
     params:
         json=lambda wildcards: parameters(
-            {"dev_splits": False, "examples": 0},
+            # of as many anchors as its base's profile, with which it is compared
+            {"dev_splits": False, "examples": 0, "profile_size": config["07"]["common"].get("profile_size", 0)},
             run_dir=wildcards.folder,
             system=f"{wildcards.folder}/encoders/{wildcards.tuned}",
             data=sweeps.data(config, TUNED[wildcards.tuned]),
