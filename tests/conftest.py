@@ -35,6 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="torch sees no CUDA device"))
 
 
+gc.set_threshold(50_000, 20, 100)  # what is imported stays: it need not be looked through again and again
+
+
 def pytest_collection_finish() -> None:
     """Keep what is imported out of garbage collection: every training ends in a full one, which otherwise takes a second."""
     gc.collect()
@@ -49,8 +52,10 @@ def _has_gpu() -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Tests neither read nor write the developer's cache."""
-    folder = tmp_path_factory.mktemp("cache")
+    """Tests neither read nor write the developer's cache. Parallel workers share one: what it holds is encoded once."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "cache"
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NBLIB_CACHE", str(folder))
         yield folder

@@ -203,13 +203,13 @@ def test_a_cell_gives_the_same_when_it_is_run_twice(notebook):
 
 
 @pytest.mark.notebooks
-def test_plain_papermill_runs_a_notebook_from_another_directory(tiny_encoder_folder, tmp_path):
+def test_plain_papermill_runs_a_notebook_from_another_directory(tmp_path):
     out = tmp_path / "out.ipynb"
     run = subprocess.run(
-        [sys.executable, "-m", "papermill", "--no-progress-bar", str(paths.NOTEBOOKS / "06_negation_adapter.ipynb"), str(out),
-         "-p", "encoder", str(tiny_encoder_folder), "-p", "repeats", "2", "-p", "run_dir", str(tmp_path / "run")],
+        [sys.executable, "-m", "papermill", "--no-progress-bar", str(paths.NOTEBOOKS / "02_synthesis.ipynb"), str(out),
+         "-p", "size", "20", "-p", "run_dir", str(tmp_path / "run")],
         cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-2000:]
-    assert (tmp_path / "run" / "adapters" / "tiny-encoder.safetensors").exists()
+    assert (tmp_path / "run" / "synthesis" / "variants.parquet").exists()
     assert not Path(tmp_path / "runs").exists()
