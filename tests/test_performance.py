@@ -9,6 +9,12 @@ from nblib import artefacts
 from nblib.workflow import documents
 
 
+@pytest.fixture(autouse=True)
+def uncollected(monkeypatch):
+    """Garbage collection before each way takes a second where many modules are loaded."""
+    monkeypatch.setattr(measure.gc, "collect", lambda: 0)
+
+
 def test_every_round_runs_every_way_in_turning_order():
     order = []
     ways = {name: lambda name=name: order.append(name) or [1.0] for name in ("ours", "warm", STOCK)}
