@@ -87,12 +87,12 @@ def official_data() -> Path | None:
     return folder
 
 
-def cache() -> Path:
-    """The folder for what can be computed or downloaded again (embeddings, unpacked weights, fetched corpora).
+def cache(part: str = "") -> Path:
+    """The folder for what can be computed or downloaded again (embeddings, unpacked weights, fetched corpora), or a part of it.
 
     `runs/cache` in the project, or the folder that the environment variable `NBLIB_CACHE` names.
     """
-    return writable_folder(os.environ.get("NBLIB_CACHE") or "runs/cache")
+    return writable_folder(Path(os.environ.get("NBLIB_CACHE") or "runs/cache") / part)
 
 
 def writable_folder(path: str | Path) -> Path:

@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import lru_cache
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -204,7 +205,7 @@ class _Store:
 
     def __init__(self, encoder: Encoder, role: Role) -> None:
         key = hashlib.sha256(f"{encoder.fingerprint}\n{encoder.spec.prompt(role)}".encode()).hexdigest()
-        self.file = paths.writable_folder(paths.cache() / "embeddings") / f"{key[:24]}.sqlite"
+        self.file = paths.cache("embeddings") / f"{key[:24]}.sqlite"
 
     def __enter__(self) -> "_Store":
         self.connection = sqlite3.connect(self.file, timeout=60)
@@ -252,10 +253,10 @@ class _Store:
         """Those of the texts that are here, and their vectors."""
         by_key = {_key(text): text for text in texts}
         rows = self._rows("text, vector, crc", list(by_key))
-        whole = [(by_key[key], vector) for key, vector, crc in rows if crc == _crc(key, vector)]
-        found, vectors = [text for text, _ in whole], np.empty((0, 0), dtype=np.float32)
+        whole = [row for row in rows if row[2] == _crc(row[0], row[1])]
+        found, vectors = [by_key[row[0]] for row in whole], np.empty((0, 0), dtype=np.float32)
         if whole:  # checked together: one by one takes as long as reading them
-            vectors = np.frombuffer(b"".join(vector for _, vector in whole), dtype=np.float32).reshape(len(whole), -1)
+            vectors = np.frombuffer(b"".join([row[1] for row in whole]), dtype=np.float32).reshape(len(whole), -1)
             usable = np.isfinite(vectors).all(axis=1) & vectors.any(axis=1)
             if not usable.all():
                 found, vectors = [found[place] for place in np.flatnonzero(usable)], vectors[usable]
@@ -288,5 +289,6 @@ def _crc(key: bytes, vector: object) -> int:
     return zlib.crc32(vector if isinstance(vector, bytes) else b"", zlib.crc32(key + b"\0"))
 
 
+@lru_cache(maxsize=2**17)  # one system after the other encodes the same texts
 def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
