@@ -1,7 +1,7 @@
 """The trainings of a configuration: single ones by name, and sweeps as variants × seeds.
 
     "04":
-      trainings:                     # name → notebook 04's parameters, `score`: what notebook 07 scores it on, and
+      trainings:                     # name → notebook 04's parameters, `score`: the data it is scored on, and
         hedge-mpnet: {base: all-mpnet-base-v2, method: lora, score: official, adapter: true}  # whether notebook 06 adapts it
       sweep:
         common: {base: all-MiniLM-L6-v2, score: sample}
@@ -101,7 +101,7 @@ def of_record(config: Mapping) -> dict[str, dict]:
 
 
 def scored(config: Mapping) -> dict[str, str]:
-    """The tuned encoders that notebook 07 scores: name → its training (itself, or the one whose weights it interpolates)."""
+    """The tuned encoders that are scored: name → its training (itself, or the one whose weights it interpolates)."""
     found = {}
     for name, settings in declared(config).items():
         if "score" in settings:
@@ -127,7 +127,7 @@ def larger_mixtures(config: Mapping) -> list[str]:
 
 
 def data(config: Mapping, training: str) -> str:
-    """The data on which notebook 07 scores a training's encoders: mini, official or sample."""
+    """The data on which a training's encoders are scored: mini, official or sample."""
     return (declared(config) | merged(config))[training]["score"]
 
 
