@@ -12,18 +12,6 @@ from nblib.models.registry import Role
 from nblib.models.systems import StoredSystem, System
 
 
-def token_counts(encoder: Encoder, texts: Sequence[str], role: Role = "symmetric") -> np.ndarray:
-    """Tokens of each text with the prompt of its role and the model's special tokens, before any truncation, int [n]; NaN
-    where the model has no tokenizer to ask (an API, a model of mteb's own)."""
-    prompt, tokenizer = encoder.spec.prompt(role), getattr(encoder.model, "tokenizer", None)
-    if not len(texts):
-        return np.zeros(0, dtype=int)
-    if not callable(tokenizer):
-        return np.full(len(texts), np.nan)
-    read = tokenizer([prompt + text for text in texts], truncation=False, padding=False, verbose=False)
-    return np.array([len(ids) for ids in read["input_ids"]])
-
-
 def truncation(encoder: Encoder, seen: Mapping[str, Mapping[Role, set[str]]]) -> pd.DataFrame:
     """How much of each task's texts the model doesn't read.
 
@@ -37,7 +25,9 @@ def truncation(encoder: Encoder, seen: Mapping[str, Mapping[Role, set[str]]]) ->
     limit = encoder.model.max_seq_length
     rows = []
     for task, by_role in seen.items():
-        counts = np.concatenate([token_counts(encoder, sorted(texts), role) for role, texts in by_role.items()])
+        counts = np.concatenate(
+            [embeddings.token_counts(encoder, sorted(texts), role) for role, texts in by_role.items()]
+        )
         if np.isnan(counts).any():
             rows.append((task, len(counts), np.nan, np.nan, limit, np.nan, np.nan))
             continue
@@ -70,7 +60,7 @@ def throughput(encoder: Encoder, texts: Sequence[str], *, sample: int = 128, see
     if not distinct:
         raise EmbeddingError("No texts to measure the throughput with.")
     chosen = np.random.default_rng(seed).choice(distinct, min(sample, len(distinct)), replace=False).tolist()
-    tokens = np.minimum(token_counts(encoder, chosen), encoder.model.max_seq_length or np.inf).sum()
+    tokens = np.minimum(embeddings.token_counts(encoder, chosen), encoder.model.max_seq_length or np.inf).sum()
     seconds = embeddings.seconds_to_encode(encoder, sorted(chosen, key=len))
     return {
         "texts": len(chosen), "seconds": seconds, "texts_per_second": len(chosen) / seconds,

@@ -15,7 +15,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from nblib import artefacts, paths, results, stats
-from nblib.benchmarks import efficiency, mteb_catalogue, scoring
+from nblib.benchmarks import mteb_catalogue, scoring
 from nblib.benchmarks.mteb_catalogue import TASKS, Choice, GeneralError
 from nblib.models import embeddings
 from nblib.models.encoders import Encoder
@@ -79,7 +79,7 @@ def plan(system: System, choice: Choice, run_dir: str | Path) -> Plan:
                 missing = [text for text in embeddings.not_encoded(encoder, found, role=role) if text.strip()]
                 missing = [text for text in missing if (prefix, text) not in planned]
                 planned.update((prefix, text) for text in missing)
-                counts = efficiency.token_counts(encoder, missing, role)
+                counts = embeddings.token_counts(encoder, missing, role)
                 amounts = np.minimum(counts, encoder.model.max_seq_length or np.inf)
                 texts, new, tokens = texts + len(set(found)), new + len(missing), tokens + amounts.sum()
                 by_role[role] += zip(missing, amounts, strict=True)
@@ -101,7 +101,7 @@ def _expected_seconds(encoder: Encoder, role: Role, texts: Sequence[tuple[str, f
     embeddings.seconds_to_encode(encoder, [texts[amounts.index[0]][0]], role=role)  # the first call is slower
     for third in range(PROBES):
         middle = int(np.searchsorted(done, total * (third + 0.5) / PROBES))
-        size = max(2, min(64, embeddings.CPU_BATCH // max(1, len(texts[amounts.index[middle]][0]))))
+        size = max(2, min(64, int(embeddings.CPU_BATCH // max(1, amounts.iloc[middle]))))
         start = max(0, min(middle - size // 2, len(amounts) - size))
         near = amounts.iloc[start : start + size]
         took = embeddings.seconds_to_encode(encoder, [texts[place][0] for place in near.index], role=role)

@@ -50,7 +50,7 @@ def test_the_expected_time_is_of_the_lengths_that_there_are(system, monkeypatch)
     monkeypatch.setattr(embeddings, "seconds_to_encode", seconds)
     expected = general_ability._expected_seconds(system.encoder, "symmetric", texts)
     assert expected == pytest.approx(18_000 * (0.5 + 1 + 1) / 3)
-    assert [len(given) for given in asked] == [1, 64, 4, 4]
+    assert [len(given) for given in asked] == [1, 64, 2, 2]
 
 
 def test_scores_are_tidy_and_kept(system, tmp_path):

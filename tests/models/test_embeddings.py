@@ -111,6 +111,20 @@ def test_what_is_no_text_is_refused_before_the_model_sees_anything(counted, text
     assert reached == []
 
 
+def test_texts_of_like_numbers_of_tokens_share_a_batch_on_a_cpu(tiny_encoder, fresh_cache, monkeypatch):
+    texts = ["a " * words + letter for words in (1, 9, 40) for letter in ("x" * 30, "dog", "cat")]
+    batches, whole = [], tiny_encoder.model.encode(texts)
+    encode = type(tiny_encoder.model).encode
+    seen = lambda self, given, **options: batches.append(given) or encode(self, given, **options)  # noqa: E731
+    monkeypatch.setattr(type(tiny_encoder.model), "encode", seen)
+    monkeypatch.setattr(embeddings, "CPU_BATCH", 100)
+    np.testing.assert_allclose(embeddings.encode(tiny_encoder, texts), whole, atol=1e-6)
+    tokens = [embeddings.token_counts(tiny_encoder, batch) for batch in batches]
+    assert sorted(text for batch in batches for text in batch) == sorted(texts) and len(batches) > 3
+    assert all(len(batch) == 1 or len(batch) * max(batch) <= 100 for batch in tokens)
+    assert (np.diff(np.concatenate(tokens)) <= 0).all()
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [(np.nan, "NaN or infinite values for 1 of 2 texts"), (np.inf, "NaN or infinite"), (0, "a zero vector for 1 of 2")],
@@ -119,7 +133,7 @@ def test_unusable_embeddings_name_model_and_text_and_are_not_kept(
     tiny_encoder, fresh_cache, monkeypatch, value, message
 ):
     def spoil(vectors):
-        vectors[1] = value
+        vectors[0] = value  # of the longer text
         return vectors
 
     with monkeypatch.context() as broken:

@@ -13,7 +13,6 @@ from measure import STOCK, Case, peak
 from torch.profiler import ProfilerActivity, profile
 
 from nblib import corpora
-from nblib.benchmarks import efficiency
 from nblib.models import embeddings, encoders
 from nblib.models.encoders import Encoder, with_precision
 from nblib.models.onednn import PackedLinear
@@ -98,7 +97,7 @@ def work(encoder: Encoder, texts: Sequence[str]) -> tuple[float, float]:
     layers = [
         layer for name, layer in model.named_modules() if isinstance(layer, torch.nn.Linear) and "pooler" not in name
     ]
-    lengths = np.minimum(efficiency.token_counts(encoder, texts), encoder.model.max_seq_length).astype(float)
+    lengths = np.minimum(embeddings.token_counts(encoder, texts), encoder.model.max_seq_length).astype(float)
     attention = 4 * model.config.num_hidden_layers * model.config.hidden_size * (lengths**2).sum()
     return 2 * sum(layer.weight.numel() for layer in layers) * lengths.sum(), attention
 
