@@ -94,7 +94,8 @@ def one_of(names):
 wildcard_constraints:
     folder=f"{RUN}|{RUN}/sweep",
     encoder=one_of({*ENCODERS, *SCORED, *ADAPTED}),
-    tuned=one_of(TUNED),
+    tuned=one_of([name for name in TUNED if name not in SWEPT]),
+    swept=one_of(SWEPT),
     training=one_of([name for name in TRAININGS if name not in KEPT]),
     commanded=one_of([name for name in COMMANDED if name not in KEPT]),
     system=one_of(SYSTEMS),
@@ -381,26 +382,22 @@ rule tuned_benchmarks:
     input:
         notebook("07_encoder_benchmarks"),
         lambda wildcards: benchmark_files(sweeps.data(config, TUNED[wildcards.tuned])),
-        lambda wildcards: f"{wildcards.folder}/trainings/{TUNED[wildcards.tuned]}/training.json",
+        lambda wildcards: f"{RUN}/trainings/{TUNED[wildcards.tuned]}/training.json",
         lambda wildcards: own_adapter(wildcards.tuned),
     params:
         json=lambda wildcards: parameters(
             # of as many anchors as its base's profile, with which it is compared
             {"dev_splits": False, "examples": 0, "profile_size": config["07"]["common"].get("profile_size", 0)},
-            run_dir=wildcards.folder,
-            system=f"{wildcards.folder}/encoders/{wildcards.tuned}",
+            system=f"{RUN}/encoders/{wildcards.tuned}",
             data=sweeps.data(config, TUNED[wildcards.tuned]),
             general=general_of_tuned(wildcards.tuned),
             interventions=own_adapter(wildcards.tuned),
         ),
         entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.tuned]))),
-    wildcard_constraints:
-        folder=RUN,
-        tuned=one_of([name for name in TUNED if name not in SWEPT]),
     output:
-        found_again(outputs_of("07_encoder_benchmarks", "{tuned}", "{folder}")),
+        found_again(outputs_of("07_encoder_benchmarks", "{tuned}")),
     log:
-        "{folder}/notebooks/07_encoder_benchmarks/{tuned}.ipynb",
+        f"{RUN}/notebooks/07_encoder_benchmarks/{{tuned}}.ipynb",
     resources:
         gpu=GPU,
     shell:
@@ -419,8 +416,6 @@ rule sweep_benchmarks:
         f"{RUN}/sweep/results/07_{{swept}}.csv",
         f"{RUN}/sweep/results/07_{{swept}}.csv.json",
         found_again([f"{RUN}/sweep/scores/{{swept}}/system.json"]),
-    wildcard_constraints:
-        swept=one_of(SWEPT),
     resources:
         gpu=GPU,
     shell:

@@ -16,6 +16,7 @@ from nblib.models import encoders
 
 # Read on import: a model that isn't here is refused at once, not after a minute
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+gc.set_threshold(50_000, 20, 100)  # what is imported stays: it need not be looked through again and again
 WORDS = [
     "the", "a", "an", "is", "was", "are", "not", "no", "never", "any", "it", "he", "she", "they", "man", "woman", "dog", "cat",
     "door", "open", "closed", "house", "red", "green",
@@ -33,9 +34,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="NBLIB_DATA is not set"))
         if item.get_closest_marker("gpu") and not _has_gpu():
             item.add_marker(pytest.mark.skip(reason="torch sees no CUDA device"))
-
-
-gc.set_threshold(50_000, 20, 100)  # what is imported stays: it need not be looked through again and again
 
 
 def pytest_collection_finish() -> None:

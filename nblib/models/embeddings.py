@@ -146,8 +146,8 @@ def _run(
 
 
 def _cpu_batches(encoder: Encoder, texts: list[str], role: Role, batch_size: int) -> list[np.ndarray]:
-    """The places of texts, batch by batch, such that those of a batch have like numbers of tokens: by characters, a fifth of what
-    short texts take would be padding."""
+    """The places of texts, batch by batch, the longest first. They are sorted by tokens: sorted by characters, as
+    sentence-transformers does it, a fifth of the computation for short texts would be padding."""
     tokens = token_counts(encoder, texts, role)
     if np.isnan(tokens).any():
         return [np.arange(len(texts))]

@@ -25,11 +25,8 @@ BENCHMARKS = {
     "CANNOT-WMT": ("cannot_wmt", ("candidate", "reference"), ((0, 1),), 400),
     "STS": ("stsb", ("sentence1", "sentence2"), ((0, 1),), 400),
 }
-LINEAR = (
-    "mkldnn::_linear_pointwise",
-    "aten::addmm",
-    "aten::mkldnn_linear",
-)  # PyTorch's names for the work of linear layers
+# PyTorch's names for the work of linear layers
+LINEAR = ("mkldnn::_linear_pointwise", "aten::addmm", "aten::mkldnn_linear")
 COLD, WARM, HALF = "ours", "ours, from the cache", "ours, bfloat16"
 
 
@@ -50,8 +47,8 @@ def cases(sample: int | None) -> Iterator[Case]:
 
 def _case(encoder: Encoder, benchmark: str, columns: Sequence[list[str]], pairs: Sequence[tuple[int, int]]) -> Case:
     texts, half, peaks = [text for column in columns for text in column], with_precision(encoder, "bfloat16"), matmul()
-    ours, theirs = sorted(set(texts)), texts
-    bounds = {COLD: (ours, "oneDNN float32"), STOCK: (theirs, "MKL float32"), HALF: (ours, "bfloat16")}
+    distinct = sorted(set(texts))
+    bounds = {COLD: (distinct, "oneDNN float32"), STOCK: (texts, "MKL float32"), HALF: (distinct, "bfloat16")}
 
     def cosines(vectors: np.ndarray) -> np.ndarray:
         parts = np.split(vectors, len(columns))
