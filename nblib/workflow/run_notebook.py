@@ -15,11 +15,7 @@ import yaml
 
 from nblib import paths
 from nblib.errors import StudyError, readable
-from nblib.workflow import outputs
-
-# glibc returns each large tensor's memory to the system; keeping it makes training on a CPU 1.4 times as fast
-# (all-mpnet-base-v2, 96 texts a step). Other C libraries ignore these.
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": 2**32, "MALLOC_TRIM_THRESHOLD_": 2**34, "MALLOC_TOP_PAD_": 2**28}
+from nblib.workflow import forks, outputs
 
 # Importing torch and the models makes a million objects that stay: looking through them again and again is a sixth of the time
 SELDOM_COLLECT = "import gc; gc.set_threshold(50_000, 20, 100)"
@@ -137,13 +133,14 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     used = check_parameters(source, parameters)
     paths.writable_folder(target.parent)
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, not one registered by the user
-    for name, size in KEEP_MEMORY.items():
-        os.environ.setdefault(name, str(size))
+    for name, size in forks.KEEP_MEMORY.items():
+        os.environ.setdefault(name, size)
     before = outputs.dates(str(used["run_dir"])) if "run_dir" in used else {}
     bar = {"desc": f"{source.stem} {parameters.get('system', parameters.get('encoder', ''))}".strip()}
     kernel = {"kernel_name": "python3", "start_timeout": KERNEL_SECONDS}
     # ERROR: it warns of its loopback connection
     kernel["extra_arguments"] = ["--log-level=ERROR", f"--IPKernelApp.exec_lines={SELDOM_COLLECT}"]
+    kernel["kernel_manager_class"] = _kernel_manager()
     where = {"cwd": str(paths.PROJECT_ROOT), "progress_bar": bar}
     try:
         papermill.execute_notebook(str(source), str(target), parameters=dict(parameters), **where, **kernel)
@@ -163,3 +160,16 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
             f"nblib/workflow/outputs.py. The executed copy: {target}"
         )
     return target
+
+
+def _kernel_manager() -> type:
+    """What starts a kernel, as a fork where it can be (`nblib.workflow.forks`)."""
+    from jupyter_client.manager import AsyncKernelManager
+
+    class KernelManager(AsyncKernelManager):
+        def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
+            command = super().format_kernel_cmd(extra_arguments)
+            options = command[command.index("ipykernel_launcher") + 1 :]
+            return [command[0], "-m", forks.__name__, "ipykernel.kernelapp:launch_new_instance", *options]
+
+    return KernelManager

@@ -22,7 +22,7 @@ from snakemake_interface_logger_plugins.registry.plugin import Plugin
 from nblib import paths
 from nblib.errors import StudyError
 from nblib.results import report
-from nblib.workflow import dates
+from nblib.workflow import dates, forks
 from nblib.workflow.progress import Job, Progress
 from nblib.workflow.times import Times
 
@@ -67,7 +67,7 @@ def run(scale: str, cores: int, gpus: int) -> Path:
         with Progress(console, Times(scale), cores, on_finished=reports.update) as progress:
             reports.start(progress.note)
             try:
-                with _stoppable(progress):
+                with _stoppable(progress), forks.serving():
                     finished = _snakemake(scale, cores, gpus, progress)
             finally:
                 reports.stop()

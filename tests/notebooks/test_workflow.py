@@ -8,14 +8,16 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 import yaml
+from support.processes import await_forks
 
 from nblib import artefacts, paths, results
 from nblib.analysis import claims
 from nblib.results import comparison, measurements
 from nblib.training import records
-from nblib.workflow import sweeps
+from nblib.workflow import forks, sweeps
 
 SMOKE = paths.PROJECT_ROOT / "tests" / "support" / "smoke.yaml"
 RUN = paths.PROJECT_ROOT / "runs" / "smoke"
@@ -91,8 +93,17 @@ def planned(output):
     return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", stats, flags=re.M)}
 
 
-@pytest.fixture(scope="session")
-def study(tiny_encoder_folder):
+@pytest.fixture(scope="module")
+def server():
+    """Jobs are forks, as those of `nblib study` are."""
+    with pytest.MonkeyPatch.context() as patch, forks.serving():
+        patch.setenv("OMP_NUM_THREADS", "1")
+        await_forks()
+        yield next(child for child in psutil.Process().children() if "--serve" in child.cmdline())
+
+
+@pytest.fixture(scope="module")
+def study(tiny_encoder_folder, server):
     shutil.rmtree(RUN, ignore_errors=True)
     shutil.copytree(tiny_encoder_folder, TOY, dirs_exist_ok=True)
     status = git_status()
@@ -118,6 +129,20 @@ def test_the_study_makes_figures_results_adapter_and_report(study):
     pd.testing.assert_frame_equal(kept, results.load(study), check_dtype=False)
     claimed = pd.read_csv(study / "figures" / "13_results" / "tab_claims.csv", keep_default_na=False)
     assert set(claimed.verdict) <= {*claims.VERDICTS, claims.NOT_MEASURED} and len(claimed) == len(claims.load())
+
+
+@pytest.mark.notebooks
+def test_its_forks_server_has_no_threads_that_a_fork_would_lose_and_reads_nothing_that_a_kernel_sets(server):
+    ran = subprocess.run(
+        [sys.executable, "-m", forks.__name__, "support.processes:tell_modules"], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(paths.PROJECT_ROOT / "tests")}, cwd=paths.PROJECT_ROOT / "tests",
+    )  # fmt: skip
+    loaded = set(ran.stdout.split())
+    assert {"torch", "sentence_transformers", "papermill"} <= loaded
+    assert not {"matplotlib", "ipykernel", "polars", "nblib.models"} & loaded
+    names = [Path(f"/proc/{server.pid}/task/{thread.id}/comm").read_text().strip() for thread in server.threads()]
+    # those of pyarrow's allocator, which takes care of forks
+    assert [name for name in names if not name.startswith(("python", "jemalloc"))] == []
 
 
 @pytest.mark.notebooks

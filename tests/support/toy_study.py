@@ -36,7 +36,8 @@ import pathlib
 from nblib import paths
 paths.PROJECT_ROOT = pathlib.Path.cwd()
 paths.CONFIG = pathlib.Path("config").resolve()
-from nblib.workflow import cli
+from nblib.workflow import cli, forks
+forks.LIBRARIES = ()
 cli.main(["study", "toy", "--cores", "1"])
 """
 
