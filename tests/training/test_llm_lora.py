@@ -16,7 +16,7 @@ from support.language import WORDS, tiny_llama
 from transformers import AutoTokenizer
 
 from nblib.corpora import triples
-from nblib.models import language_models
+from nblib.models import language_models, llm_adapters
 from nblib.models.completeness import IncompleteError
 from nblib.models.folders import FinetuningError
 from nblib.models.llm_adapters import LoraError
@@ -347,10 +347,18 @@ def test_what_was_trained_from_something_else_is_trained(few, kept, no_training,
         llm_lora.tune(settings, pairs, dev, kept[1], "hedge", **options)
 
 
-def test_an_adapter_that_answers_otherwise_when_it_is_read_again_is_not_kept(few, monkeypatch, tmp_path):
-    asked = iter([0.2, 0.4, 0.4000001])
-    monkeypatch.setattr(llm_lora, "probabilities", lambda _, table, __: pd.Series(next(asked), index=table.index))
-    with pytest.raises(LoraError, match="gave other probabilities than the trained one"):
+def test_an_adapter_that_is_another_when_it_is_read_again_is_not_kept(few, monkeypatch, tmp_path):
+    def save(trained, *arguments, **options):
+        with torch.no_grad():
+            next(weight for name, weight in trained.model.named_parameters() if "lora_B" in name)[0, 0] += 1e-3
+        saved = kept(trained, *arguments, **options)
+        with torch.no_grad():
+            next(weight for name, weight in trained.model.named_parameters() if "lora_B" in name)[0, 0] -= 1e-3
+        return saved
+
+    kept = llm_adapters.save
+    monkeypatch.setattr(llm_adapters, "save", save)
+    with pytest.raises(LoraError, match="isn't the trained one, bit by bit"):
         llm_lora.tune(*few, tmp_path, "hedge")
     assert not (tmp_path / "llms" / "hedge").exists()
 
