@@ -28,6 +28,41 @@ def evaluator(tiny_encoder, monkeypatch):
     return lambda: dev_scores.DevEvaluator(BiEncoder(tiny_encoder), anchors, [], "mini")
 
 
+@pytest.fixture(scope="module")
+def kept():
+    """What trainings of this module have left, by what they were asked for: each runs once."""
+    return {}
+
+
+@pytest.fixture
+def tuned_before(kept, tmp_path_factory, evaluator):
+    """Copies to a folder what such a training leaves, and finds it there."""
+
+    def tuned(settings, folder, **more):
+        asked = repr((settings, more))
+        if asked not in kept:
+            kept[asked] = tmp_path_factory.mktemp("kept")
+            tune(settings, kept[asked], evaluator=evaluator(), **more)
+        shutil.copytree(kept[asked], folder, dirs_exist_ok=True)
+        found = tune(settings, folder, evaluator=evaluator(), **more)
+        assert found.found
+        return found
+
+    return tuned
+
+
+@pytest.fixture
+def without_weights(tuned_before, toy):
+    """Likewise of one training, without its weights."""
+
+    def tuned(folder):
+        found = tuned_before(toy, folder, alphas=[0.5, 1.0], training_data="both")
+        shutil.rmtree(found.folder)
+        return found
+
+    return tuned
+
+
 @pytest.fixture
 def trainings(monkeypatch):
     """The trainings that are run, one entry each."""
@@ -103,9 +138,10 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("what", ["settings", "texts", "base", "code version", "alphas", "again", "part", "lora"])
-def test_what_differs_is_trained_anew(what, toy, evaluator, trainings, tmp_path, monkeypatch):
+def test_what_differs_is_trained_anew(what, toy, evaluator, tuned_before, trainings, tmp_path, monkeypatch):
     settings, more = replace(toy, method="lora", epochs=1), {"alphas": [1.0], "interpolations": [0.5]}
-    tune(settings, tmp_path, evaluator=evaluator(), **more)
+    tuned_before(settings, tmp_path, **more)
+    trainings.clear()
     if what in DIFFERENT:
         DIFFERENT[what](monkeypatch)
     elif what == "settings":
@@ -117,7 +153,7 @@ def test_what_differs_is_trained_anew(what, toy, evaluator, trainings, tmp_path,
     else:
         (tmp_path / f"hedge-{'a050' if what == 'part' else 'lora'}.json").unlink()
     found = tune(settings, tmp_path, evaluator=evaluator(), **more).found
-    assert not found and len(trainings) == 2
+    assert not found and len(trainings) == 1
 
 
 def test_weights_that_are_here_complete_a_record_without_checksums(toy, trainings, tmp_path):
@@ -128,39 +164,39 @@ def test_weights_that_are_here_complete_a_record_without_checksums(toy, training
     assert artefacts.read_json(first.record.folder / records.FILE) == first.record.about and len(trainings) == 1
 
 
-def trained_and_then_without_weights(settings, evaluator, folder):
-    tuned = tune(settings, folder, evaluator=evaluator(), alphas=[0.5, 1.0], training_data="both")
-    shutil.rmtree(tuned.folder)
-    return tuned
-
-
-def test_without_its_weights_a_training_is_shown_by_its_record(toy, evaluator, trainings, tmp_path):
-    first = trained_and_then_without_weights(toy, evaluator, tmp_path)
+def test_without_its_weights_a_training_is_shown_by_its_record(toy, evaluator, without_weights, trainings, tmp_path):
+    first = without_weights(tmp_path)
+    trainings.clear()
     first.record.add("figure1", pd.DataFrame({"cosine": [0.1 + 0.2]}))
     shown = tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0])
-    assert (shown.found, shown.has_model, len(trainings)) == (True, False, 1)
+    assert (shown.found, shown.has_model, len(trainings)) == (True, False, 0)
     for table in ("history", "epochs", "alphas"):
         pd.testing.assert_frame_equal(getattr(first, table), getattr(shown, table), check_exact=True)
     assert (shown.alpha, shown.seconds) == (first.alpha, first.seconds)
     assert shown.record.table("figure1").cosine.tolist() == [0.1 + 0.2]
     assert "Its weights aren't here, so its record is shown" in shown.sentence and "may differ" not in shown.sentence
     again = tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0], again=True)
-    assert (again.found, again.has_model, len(trainings)) == (False, True, 2)
+    assert (again.found, again.has_model, len(trainings)) == (False, True, 1)
     assert again.record.table("figure1").empty, "of the training before"
 
 
-def test_a_record_without_checksums_is_shown_by_its_settings_and_says_so(toy, evaluator, trainings, tmp_path):
-    first = trained_and_then_without_weights(toy, evaluator, tmp_path)
+def test_a_record_without_checksums_is_shown_by_its_settings_and_says_so(
+    toy, evaluator, without_weights, trainings, tmp_path
+):
+    first = without_weights(tmp_path)
+    trainings.clear()
     made_from = {key: value for key, value in first.record.about["made_from"].items() if key not in records.CHECKSUMS}
     artefacts.write_json(first.record.folder / records.FILE, {**first.record.about, "made_from": made_from})
     shown = tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0], training_data="both")
-    assert not shown.has_model and len(trainings) == 1
+    assert not shown.has_model and not trainings
     assert "it has no checksum of dev data, code version, texts, base weights, which may differ" in shown.sentence
 
 
 @pytest.mark.parametrize("what", ["training_data", "setting"])
-def test_a_record_without_checksums_needs_the_name_of_its_texts_and_all_settings(what, toy, evaluator, tmp_path):
-    first = trained_and_then_without_weights(toy, evaluator, tmp_path)
+def test_a_record_without_checksums_needs_the_name_of_its_texts_and_all_settings(
+    what, toy, evaluator, without_weights, tmp_path
+):
+    first = without_weights(tmp_path)
     made_from = {key: value for key, value in first.record.about["made_from"].items() if key not in records.CHECKSUMS}
     if what == "setting":
         made_from.pop("learning_rate")
@@ -170,8 +206,9 @@ def test_a_record_without_checksums_needs_the_name_of_its_texts_and_all_settings
 
 
 @pytest.mark.parametrize("what", ["settings", "texts", "base", "code version", "alphas", "dev data"])
-def test_another_trainings_record_is_not_taken(what, toy, evaluator, trainings, tmp_path, monkeypatch):
-    trained_and_then_without_weights(toy, evaluator, tmp_path)
+def test_another_trainings_record_is_not_taken(what, toy, evaluator, without_weights, trainings, tmp_path, monkeypatch):
+    without_weights(tmp_path)
+    trainings.clear()
     settings, more, measures = toy, {"alphas": [0.5, 1.0]}, evaluator()
     if what in DIFFERENT:
         DIFFERENT[what](monkeypatch)
@@ -181,19 +218,19 @@ def test_another_trainings_record_is_not_taken(what, toy, evaluator, trainings, 
         more["alphas"] = [1.0]
     else:
         measures.anchors = measures.anchors.head(2)
-    assert not tune(settings, tmp_path, evaluator=measures, **more).found and len(trainings) == 2
+    assert not tune(settings, tmp_path, evaluator=measures, **more).found and len(trainings) == 1
 
 
 @pytest.mark.parametrize("file", ["training.json", "epochs.csv"])
-def test_a_damaged_record_is_named_and_not_shown(file, toy, evaluator, trainings, tmp_path, caplog):
-    record = trained_and_then_without_weights(toy, evaluator, tmp_path).record.folder
+def test_a_damaged_record_is_named_and_not_shown(file, toy, evaluator, without_weights, tmp_path, caplog):
+    record = without_weights(tmp_path).record.folder
     (record / file).write_text((record / file).read_text().replace("1", "2"))
     assert not tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0]).found
     assert f"Trained again, because its record is damaged: {record / file} is damaged" in caplog.text
 
 
-def test_a_table_of_another_training_damages_a_record(toy, evaluator, tmp_path, caplog):
-    record = trained_and_then_without_weights(toy, evaluator, tmp_path).record.folder
+def test_a_table_of_another_training_damages_a_record(toy, evaluator, without_weights, tmp_path, caplog):
+    record = without_weights(tmp_path).record.folder
     artefacts.write_table(pd.DataFrame({"epoch": [1]}), record / "epochs.csv")
     assert not tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0]).found
     assert "epochs.csv is of another training" in caplog.text
