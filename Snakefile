@@ -1,8 +1,8 @@
 # The study as a graph: what must run, and in which order. `make study SCALE=quick` calls it; so does
 #   snakemake --configfile config/quick.yaml --cores 2
-# Each notebook runs in a process of its own through `nblib run`. A rule's inputs are the notebook, the nblib modules it reaches
-# and the files it reads; its outputs are those of nblib/workflow/outputs.py; its parameters, and the registry entries behind
-# them, are compared as well.
+# Each notebook runs in a process of its own through `nblib run`; in `make study` that is a fork of one that has imported the
+# libraries (nblib/workflow/forks.py). A rule's inputs are the notebook, the nblib modules it reaches and the files it reads; its
+# outputs are those of nblib/workflow/outputs.py; its parameters, and the registry entries behind them, are compared as well.
 # `priority` is on what takes longest: triples → LoRA → its benchmarks, then adapters and the benchmarks that show what they do.
 # Begun last, a long job would end alone on one core.
 
@@ -49,6 +49,7 @@ ADAPTED = sweeps.adapted(config)  # those of them that notebook 06 fits an adapt
 TUNED = sweeps.scored(config)  # encoders of notebook 04 that are scored: name → the training they come from
 SINGLE = sweeps.section(config, "04", "trainings")  # by name, not of the sweep
 SWEEP = sweeps.section(config, "04", "sweep")
+ASKED = SWEEP["common"].get("benchmarks", [])  # of its encoders; none named: all
 (BASE,) = by_file_name([SWEEP["common"]["base"]])  # what its trainings start from, as files are named
 MIXTURES = sweeps.mixtures(config)  # its trainings on several kinds of batches, which notebook 08 compares on dev data
 LARGER = sweeps.larger_mixtures(config)  # and on a larger base, which it compares likewise
@@ -410,7 +411,10 @@ rule sweep_benchmarks:
         lambda wildcards: benchmark_files(sweeps.data(config, TUNED[wildcards.swept])),
         lambda wildcards: f"{RUN}/sweep/trainings/{TUNED[wildcards.swept]}/training.json",
     params:
-        data=lambda wildcards: sweeps.data(config, TUNED[wildcards.swept]),
+        options=lambda wildcards: [
+            *["--data", sweeps.data(config, TUNED[wildcards.swept])],
+            *(["--benchmarks", *ASKED] if ASKED else []),
+        ],
         entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.swept]))),
     output:
         f"{RUN}/sweep/results/07_{{swept}}.csv",
@@ -419,7 +423,7 @@ rule sweep_benchmarks:
     resources:
         gpu=GPU,
     shell:
-        "{NBLIB} score {RUN}/sweep/encoders/{wildcards.swept} --data {params.data} --brief --scale {SCALE} --run-dir {RUN}/sweep"
+        "{NBLIB} score {RUN}/sweep/encoders/{wildcards.swept} {params.options} --brief --scale {SCALE} --run-dir {RUN}/sweep"
 
 
 def scored_encoders():
@@ -538,6 +542,7 @@ rule hedge_trainings:
             larger_mixtures=LARGER,
             trainings=SWEPT,
             data=SWEEP["common"]["score"],
+            benchmarks=ASKED,
             encoders=RECORDED,
             with_adapter=[f"{encoder}+adapter" for encoder in [*SCORED, *ADAPTED]],
             sweep_dir=f"{RUN}/sweep",

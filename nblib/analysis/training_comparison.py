@@ -18,9 +18,16 @@ AT_EQUAL_SIZE = ("rule-based", "only-hedging", "absolute", "affixal", "lexical",
 SETTINGS = ("base", "training_data", "size", "anchors_used", "method", "loss", "pooling", "epochs", "seed", "alpha")
 
 
-def changes(run_dir: str | Path, base: str, sweep_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFrame:
-    """Every encoder of the sweep against the base on the same items: task, encoder, and `scoring.compare`'s columns."""
-    return scoring.compare(run_dir, base, names, catalogue.names(data), others_dir=sweep_dir, complete=True)
+def changes(
+    run_dir: str | Path, base: str, sweep_dir: str | Path, names: Sequence[str], data: str, benchmarks: Sequence[str] = ()
+) -> pd.DataFrame:  # fmt: skip
+    """Every encoder of the sweep against the base on the same items: task, encoder, and `scoring.compare`'s columns.
+
+    Args:
+        benchmarks: keys of the catalogue; none: all of these data.
+    """
+    tasks = catalogue.names(data, keys=benchmarks or None)
+    return scoring.compare(run_dir, base, names, tasks, others_dir=sweep_dir, complete=True)
 
 
 def in_average() -> dict[str, str]:
@@ -62,10 +69,15 @@ def main_training(run_dir: str | Path, scores: pd.DataFrame) -> tuple[str, str] 
     return settings(run_dir, name)["base"], name
 
 
-def collect(run_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFrame:
+def collect(
+    run_dir: str | Path, names: Sequence[str], data: str, benchmarks: Sequence[str] = ()
+) -> pd.DataFrame:  # fmt: skip
     """The test scores of encoders by the metric that stands beside the printed numbers: encoder, variant, `SETTINGS`, task,
     benchmark, metric, value, ci_low, ci_high (percent), n; with a row "negation average" over the n
     benchmarks of `in_average`.
+
+    Args:
+        benchmarks: keys of the catalogue, with those of the average; none: all of these data.
 
     Raises:
         ScoreError: an encoder was not scored on these data, or none is named.
@@ -75,7 +87,7 @@ def collect(run_dir: str | Path, names: Sequence[str], data: str) -> pd.DataFram
     rows, counted = [], in_average()
     for name in names:
         about, values = {"encoder": name, **settings(run_dir, name)}, {}
-        for task in catalogue.names(data):
+        for task in catalogue.names(data, keys=benchmarks or None):
             benchmark, metric = catalogue.get(task).label, catalogue.get(task).headline()
             measured = scoring.measure(scoring.load_predictions(run_dir, name, task), metric)
             values[benchmark] = measured["value"]

@@ -4,7 +4,7 @@
       trainings:                     # name → notebook 04's parameters, `score`: the data it is scored on, and
         hedge-mpnet: {base: all-mpnet-base-v2, method: lora, score: official, adapter: true}  # whether notebook 06 adapts it
       sweep:
-        common: {base: all-MiniLM-L6-v2, score: sample}
+        common: {base: all-MiniLM-L6-v2, score: mini, benchmarks: [nevir, stsb]}  # without `benchmarks`: all of these data
         seeds: [0, 1, 2]
         variants:                    # variant → what differs; each with its own seeds where it says so
           both: {}
@@ -28,7 +28,7 @@ from collections.abc import Mapping
 
 from nblib.errors import StudyError
 
-OWN_KEYS = ("score", "seeds", "adapter")  # for the workflow, not for notebook 04
+OWN_KEYS = ("score", "benchmarks", "seeds", "adapter")  # for the workflow, not for notebook 04
 SWEEPS = ("sweep", "mixtures")  # sections of "04"
 OPTIONS = ("architecture", "data", "base", "epochs", "learning_rate", "size", "seed", "curve")  # of `nblib train`
 
