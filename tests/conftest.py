@@ -42,6 +42,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def little_to_collect() -> None:
+    """Likewise what later modules import, and the tables they keep: a million objects by the end."""
+    if len(gc.get_objects()) > 250_000:
+        gc.collect()
+        gc.freeze()
+
+
 def _has_gpu() -> bool:
     import torch
 
