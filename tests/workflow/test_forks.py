@@ -29,8 +29,8 @@ WORK = """
         os.kill(os.getpid(), 9)
 
     def wait():
-        print(os.getpid(), flush=True)
         try:
+            print(os.getpid(), flush=True)
             time.sleep(60)
         except KeyboardInterrupt:
             print("interrupted", flush=True)

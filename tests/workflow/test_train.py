@@ -53,7 +53,7 @@ def toys(anchors, monkeypatch):
          "doc2": f"door {k} is green"} for k in range(4)
     ])  # fmt: skip
     monkeypatch.setattr(STSB, "dev_sets", (DevSet("stsb_mini", "dev", ("nevir",), 20),))
-    monkeypatch.setattr(NevIR, "dev_sets", (DevSet("nevir_mini", "test", ("nevir",)),))
+    monkeypatch.setattr(NevIR, "dev_sets", (DevSet("nevir_mini", "test", ("nevir",), 30),))
     monkeypatch.setattr(triples, "load_anchors", lambda file: anchors)
     monkeypatch.setattr(triples, "training_set", lambda apart, name, size=0: triples.nevir(toy_pairs))
 
@@ -109,7 +109,7 @@ def test_a_training_on_nevir_leaves_its_curve_and_what_was_trained(architecture,
     last = curve[curve.epoch == 2].set_index("set")
     could = set() if architecture == "cross-encoder" else {"STSB mini dev"}
     assert set(last.index) - {"NevIR mini: document cosine"} == {*could, "NevIR mini", "dev anchors"}
-    assert last.n["NevIR mini"] == 100 and last.n["dev anchors"] == 24
+    assert last.n["NevIR mini"] == 27 and last.n["dev anchors"] == 24
     assert not np.allclose(curve[curve.epoch == 0].value, last.value), "what was trained is what was measured"
     about = json.loads(file.with_name("epochs.csv.json").read_text())
     assert (about["architecture"], about["data"], about["epochs"]) == (architecture, "nevir", 2)
