@@ -2,7 +2,7 @@
 
 The tables go to figures/performance, and from there to docs/performance.md.
 
-usage: bench.py [--only encoding|other|query|backends|growth] [--rounds N] [--sample N] [--out FOLDER]
+usage: bench.py [--only encoding|other|query|backends|growth] [--case TEXT] [--rounds N] [--sample N] [--out FOLDER]
 """
 
 import argparse
@@ -29,6 +29,7 @@ SUITES = {"encoding": encoding.cases, "other": cases.cases, "query": query.cases
 def main() -> None:
     given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     given.add_argument("--only", choices=[*SUITES, "growth"], help="these cases alone")
+    given.add_argument("--case", default="", help="of a suite, the cases with this text in their name alone")
     given.add_argument("--rounds", type=int, default=3, help="of every way (default: %(default)s)")
     given.add_argument(
         "--sample", type=int, help="rows of a benchmark, anchors, requests (default: some seconds' worth)"
@@ -38,11 +39,13 @@ def main() -> None:
     about = {"rounds": given.rounds, "sample": given.sample, "cores": os.cpu_count(), "processor": processor()}
     for name, suite in SUITES.items():
         for case in suite(given.sample) if given.only in (None, name) else ():
+            if given.case not in case.label:
+                continue
             say(f"{case.label} ({case.n})")
             table = measure.compare(case, given.rounds)
             say(table[measure.COLUMNS[2:]].to_string(index=False, float_format="{:.3g}".format))
             write(table, given.out / f"{slug(case.label)}.csv", about)
-    if given.only in (None, "growth"):
+    if given.only in (None, "growth") and not given.case:
         for table in growth.tables(given.sample is not None):
             say(table.to_string(index=False, float_format="{:.3g}".format))
             write(table, given.out / "growth" / f"{slug(table.what.iloc[0])}.csv", about)
