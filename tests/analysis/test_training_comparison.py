@@ -51,6 +51,17 @@ def test_the_negation_average_is_that_of_three_benchmarks(run):
     assert collected["negation average"] == pytest.approx((50 + 50 + 100) / 3)
 
 
+def test_only_the_named_benchmarks_are_collected_and_compared(run):
+    named = ["nevir", "excluir", "cannot_wmt", "stsb"]
+    collected = training_comparison.collect(run, ["base", "both-s0"], "mini", named)
+    assert set(collected.benchmark) == {"NevIR", "ExcluIR", "CANNOT-WMT", "STSB", "negation average"}
+    scoring.predictions_file(run, "both-s0", "m3_mini").unlink()
+    changes = training_comparison.changes(run, "base", run, ["both-s0"], "mini", named)
+    assert set(changes.task) == {"nevir_mini", "excluir_mini", "cannot_wmt_mini", "stsb_mini"}
+    with pytest.raises(scoring.ScoreError):
+        training_comparison.changes(run, "base", run, ["both-s0"], "mini")
+
+
 def test_relative_differences_are_percent_of_the_base():
     averaged = pd.DataFrame({"variant": ["base", "x"], "benchmark": ["NevIR"] * 2, "value": [10.0, 15.0]})
     (row,) = training_comparison.relative(averaged, "base").itertuples()
