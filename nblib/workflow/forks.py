@@ -32,8 +32,8 @@ PATIENCE = 1.0  # seconds after which a client looks whether its parent is still
 # polars starts threads
 LIBRARIES = ("papermill", "IPython", "pandas", "scipy.stats", "sentence_transformers", "peft")
 
-# What libraries read once, and how torch looks for a GPU without making it unusable in a fork
-FIXED = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+FIXED = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # which libraries read once
+GPUS = ("/dev/nvidiactl", "/dev/kfd")  # one of these is there where a GPU of NVIDIA or AMD is
 
 # glibc returns each large tensor's memory to the system; keeping it makes training on a CPU 1.4 times as fast
 # (all-mpnet-base-v2, 96 texts a step). Other C libraries ignore these.
@@ -44,13 +44,18 @@ KEEP_MEMORY = {
 }
 
 
+def possible() -> bool:
+    """Whether a server can be run: on Linux without a GPU.
+
+    On other systems some libraries don't survive a fork; nor does a GPU that is in use, as it may be once a library is imported.
+    """
+    return hasattr(os, "pidfd_open") and not any(map(os.path.exists, GPUS))
+
+
 @contextmanager
 def serving() -> Iterator[None]:
-    """Run a server until the end of the block, for the processes that this one starts.
-
-    Only on Linux: elsewhere some libraries don't survive a fork.
-    """
-    if not hasattr(os, "pidfd_open"):
+    """Run a server until the end of the block, for the processes that this one starts; nothing where that isn't possible."""
+    if not possible():
         yield
         return
     with tempfile.TemporaryDirectory(prefix="nblib-") as folder:

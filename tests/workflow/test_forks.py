@@ -13,6 +13,7 @@ from support.processes import await_forks
 from nblib import paths
 from nblib.workflow import forks
 
+pytestmark = pytest.mark.skipif(not forks.possible(), reason="forks need Linux without a GPU")
 WORK = """
     import json, os, sys, time
 
@@ -136,6 +137,13 @@ def test_without_a_server_for_it_a_client_does_the_work_itself(server, folder, m
     assert int(client.stdout.readline()) == client.pid
     client.kill()
     client.wait()
+
+
+def test_where_a_fork_could_not_use_a_gpu_no_server_is_run(monkeypatch, folder):
+    monkeypatch.setattr(forks, "GPUS", (str(folder),))
+    monkeypatch.delenv(forks.ADDRESS, raising=False)
+    with forks.serving():
+        assert forks.ADDRESS not in os.environ and forks.connect() is None
 
 
 def test_a_server_ends_with_its_block_or_its_process_and_its_forks_with_it(folder, monkeypatch):
