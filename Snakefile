@@ -49,7 +49,7 @@ ADAPTED = sweeps.adapted(config)  # those of them that notebook 06 fits an adapt
 TUNED = sweeps.scored(config)  # encoders of notebook 04 that are scored: name → the training they come from
 SINGLE = sweeps.section(config, "04", "trainings")  # by name, not of the sweep
 SWEEP = sweeps.section(config, "04", "sweep")
-ASKED = SWEEP["common"].get("benchmarks", [])  # of its encoders; none named: all
+SWEEP_BENCHMARKS = SWEEP["common"].get("benchmarks", [])  # on which its encoders are scored; none named: all
 (BASE,) = by_file_name([SWEEP["common"]["base"]])  # what its trainings start from, as files are named
 MIXTURES = sweeps.mixtures(config)  # its trainings on several kinds of batches, which notebook 08 compares on dev data
 LARGER = sweeps.larger_mixtures(config)  # and on a larger base, which it compares likewise
@@ -413,7 +413,7 @@ rule sweep_benchmarks:
     params:
         options=lambda wildcards: [
             *["--data", sweeps.data(config, TUNED[wildcards.swept])],
-            *(["--benchmarks", *ASKED] if ASKED else []),
+            *(["--benchmarks", *SWEEP_BENCHMARKS] if SWEEP_BENCHMARKS else []),
         ],
         entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.swept]))),
     output:
@@ -423,7 +423,8 @@ rule sweep_benchmarks:
     resources:
         gpu=GPU,
     shell:
-        "{NBLIB} score {RUN}/sweep/encoders/{wildcards.swept} {params.options} --brief --scale {SCALE} --run-dir {RUN}/sweep"
+        "{NBLIB} score {RUN}/sweep/encoders/{wildcards.swept} {params.options:q} --brief"
+        " --scale {SCALE} --run-dir {RUN}/sweep"
 
 
 def scored_encoders():
@@ -542,7 +543,7 @@ rule hedge_trainings:
             larger_mixtures=LARGER,
             trainings=SWEPT,
             data=SWEEP["common"]["score"],
-            benchmarks=ASKED,
+            benchmarks=SWEEP_BENCHMARKS,
             encoders=RECORDED,
             with_adapter=[f"{encoder}+adapter" for encoder in [*SCORED, *ADAPTED]],
             sweep_dir=f"{RUN}/sweep",

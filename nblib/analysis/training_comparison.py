@@ -80,7 +80,7 @@ def collect(
         benchmarks: keys of the catalogue, with those of the average; none: all of these data.
 
     Raises:
-        ScoreError: an encoder was not scored on these data, or none is named.
+        ScoreError: an encoder was not scored on these data, none is named, or a benchmark of the average isn't.
     """
     if not names:
         raise scoring.ScoreError(f"No encoder is named to compare on the {data} data. Name at least one.")
@@ -92,6 +92,8 @@ def collect(
             measured = scoring.measure(scoring.load_predictions(run_dir, name, task), metric)
             values[benchmark] = measured["value"]
             rows.append({**about, "task": task, "benchmark": benchmark, "metric": metric, **measured})
+        if absent := set(counted) - set(values):
+            raise scoring.ScoreError(f"The negation average also needs {', '.join(sorted(absent))}. Add them to the benchmarks.")
         average = sum(values[benchmark] for benchmark in counted) / len(counted)
         rows.append({**about, "task": "", "benchmark": "negation average", "value": average, "n": len(counted)})
     return pd.DataFrame(rows)

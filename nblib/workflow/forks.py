@@ -5,7 +5,7 @@ that process, the server. While it does, `python -m nblib.workflow.cli` and the 
 fork do its work, passes signals on to it and ends with its exit status; a fork whose client dies is stopped. Without a server, or
 before it is ready, each does its work itself.
 
-`python -m nblib.workflow.forks MODULE:FUNCTION ARGUMENT...` calls a function so.
+`python -m nblib.workflow.forks MODULE:FUNCTION ARGUMENT...` calls a function in this way.
 """
 
 import gc

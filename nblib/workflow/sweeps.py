@@ -4,7 +4,7 @@
       trainings:                     # name → notebook 04's parameters, `score`: the data it is scored on, and
         hedge-mpnet: {base: all-mpnet-base-v2, method: lora, score: official, adapter: true}  # whether notebook 06 adapts it
       sweep:
-        common: {base: all-MiniLM-L6-v2, score: mini, benchmarks: [nevir, stsb]}  # without `benchmarks`: all of these data
+        common: {base: all-MiniLM-L6-v2, score: mini}  # and `benchmarks`, if not all of these data
         seeds: [0, 1, 2]
         variants:                    # variant → what differs; each with its own seeds where it says so
           both: {}

@@ -62,6 +62,11 @@ def test_only_the_named_benchmarks_are_collected_and_compared(run):
         training_comparison.changes(run, "base", run, ["both-s0"], "mini")
 
 
+def test_without_a_benchmark_of_the_average_it_says_which(run):
+    with pytest.raises(scoring.ScoreError, match="The negation average also needs CANNOT-WMT, ExcluIR"):
+        training_comparison.collect(run, ["both-s0"], "mini", ["nevir", "stsb"])
+
+
 def test_relative_differences_are_percent_of_the_base():
     averaged = pd.DataFrame({"variant": ["base", "x"], "benchmark": ["NevIR"] * 2, "value": [10.0, 15.0]})
     (row,) = training_comparison.relative(averaged, "base").itertuples()

@@ -349,14 +349,14 @@ def test_what_was_trained_from_something_else_is_trained(few, kept, no_training,
 
 def test_an_adapter_that_is_another_when_it_is_read_again_is_not_kept(few, monkeypatch, tmp_path):
     def save(trained, *arguments, **options):
+        weight = next(weight for name, weight in trained.model.named_parameters() if "lora_B" in name)
         with torch.no_grad():
-            next(weight for name, weight in trained.model.named_parameters() if "lora_B" in name)[0, 0] += 1e-3
-        saved = kept(trained, *arguments, **options)
-        with torch.no_grad():
-            next(weight for name, weight in trained.model.named_parameters() if "lora_B" in name)[0, 0] -= 1e-3
+            weight[0, 0] += 1e-3
+            saved = whole(trained, *arguments, **options)
+            weight[0, 0] -= 1e-3
         return saved
 
-    kept = llm_adapters.save
+    whole = llm_adapters.save
     monkeypatch.setattr(llm_adapters, "save", save)
     with pytest.raises(LoraError, match="isn't the trained one, bit by bit"):
         llm_lora.tune(*few, tmp_path, "hedge")
