@@ -93,7 +93,9 @@ def collect(
             values[benchmark] = measured["value"]
             rows.append({**about, "task": task, "benchmark": benchmark, "metric": metric, **measured})
         if absent := set(counted) - set(values):
-            raise scoring.ScoreError(f"The negation average also needs {', '.join(sorted(absent))}. Add them to the benchmarks.")
+            raise scoring.ScoreError(
+                f"The negation average also needs {', '.join(sorted(absent))}. Add them to the benchmarks."
+            )
         average = sum(values[benchmark] for benchmark in counted) / len(counted)
         rows.append({**about, "task": "", "benchmark": "negation average", "value": average, "n": len(counted)})
     return pd.DataFrame(rows)
