@@ -22,13 +22,13 @@ import numpy as np
 import pandas as pd
 import torch
 from lm_eval.defaults import DEFAULT_OTHER_SEED
-from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
 from scipy.stats import ConstantInputWarning
 
 from nblib import corpora, paths
 from nblib.benchmarks import catalogue
 from nblib.benchmarks.llm import functions
+from nblib.benchmarks.llm.reader import Reader
 from nblib.errors import StudyError, one_of
 from nblib.models import llm_adapters
 from nblib.models.language_models import LanguageModel
@@ -130,25 +130,7 @@ def task(name: str) -> LlmTask:
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-class _Reader(HFLM):
-    """lm-eval's own model. With one prompt at a time, it computes the vocabulary's logits only where the answer stands.
-
-    With a vocabulary of 262,144 the others are most of the work, and gigabytes.
-    """
-
-    kept = 0  # all
-
-    def _loglikelihood_tokens(self, requests: list, *arguments: Any, **options: Any) -> list:
-        # lm-eval counts from the end what the model returns, however much that is
-        self.kept = max((len(answer) for _, _, answer in requests), default=0) if self.batch_size == 1 else 0
-        return super()._loglikelihood_tokens(requests, *arguments, **options)
-
-    def _model_call(self, inps: torch.Tensor, attn_mask: Any = None, labels: Any = None) -> torch.Tensor:
-        with torch.inference_mode():
-            return self.model(inps, logits_to_keep=self.kept).logits
-
-
-class _PromptRecorder(_Reader):
+class _PromptRecorder(Reader):
     """Keeps what a model would be asked, and asks it nothing."""
 
     def __init__(self, **options: Any) -> None:
@@ -234,7 +216,7 @@ def ask(
     Args:
         limit: a random sample of this many items (of MMLU: a subject); 0 for all.
         chat_template: put prompts as a user's turns.
-        batch_size: prompts at once; 0: one where probabilities are read (see `_Reader`), eight where text is generated.
+        batch_size: prompts at once; 0: one where probabilities are read (see `reader`), eight where text is generated.
 
     Returns:
         Per-item predictions; see the functions below.
@@ -245,13 +227,13 @@ def ask(
     """
     kind = task(name).kind
     batch_size = batch_size or (8 if kind in ("similarity", "gsm8k") else 1)
-    reader = _Reader(pretrained=model.model, tokenizer=model.tokenizer, batch_size=batch_size)
+    reader = Reader(pretrained=model.model, tokenizer=model.tokenizer, batch_size=batch_size)
     with torch.inference_mode(), llm_adapters.exact_logits(model.model), linear_by_onednn(model.model):
         return SCORE_ITEMS[kind](_evaluate(model, reader, name, limit, seed, chat_template))
 
 
 def _evaluate(
-    model: LanguageModel, reader: HFLM, name: str, limit: int, seed: int, chat_template: bool
+    model: LanguageModel, reader: Reader, name: str, limit: int, seed: int, chat_template: bool
 ) -> dict[str, list[dict]]:
     """lm-eval's logged samples by subtask; `reader` is given the prompts."""
     described = task(name)

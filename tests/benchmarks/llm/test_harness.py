@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from lm_eval.models.huggingface import HFLM
 from support.language import tiny_llama
 
 from nblib.benchmarks.llm import evaluation, functions, harness
@@ -106,14 +107,14 @@ def test_the_hashed_prompts_are_those_that_are_asked(model, monkeypatch, name):
     def listening(method):
         def listen(self, requests, *rest):
             asked.extend(request.args for request in requests)
-            return getattr(harness.HFLM, method)(self, requests, *rest)
+            return getattr(HFLM, method)(self, requests, *rest)
 
         return listen
 
     monkeypatch.setattr(harness._PromptRecorder, "_record", record)
     harness.prompts_sha256(model, name, limit=2)
     for method in ("loglikelihood", "generate_until"):
-        monkeypatch.setattr(harness._Reader, method, listening(method), raising=False)
+        monkeypatch.setattr(harness.Reader, method, listening(method), raising=False)
     harness.ask(model, name, limit=2)
     assert hashed == asked and len(asked) >= 2
 
