@@ -7,7 +7,7 @@ is one of `data/registries/language_models.yaml`, a local folder, or an id on th
 import os
 import shutil
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -76,12 +76,12 @@ def load(name: str, *, dtype: Dtype = "float32", device: str | None = None) -> L
         IncompleteError: its folder has no tokenizer, or pickled weights.
     """
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     source = folder(name)
     completeness.check_folder(source)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source)
+        tokenizer = load_tokenizer(source)
         model, found = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, output_loading_info=True)
     except Exception as error:  # transformers, tokenizers and safetensors each have their own
         reason = str(error).partition("\n")[0]
@@ -98,6 +98,20 @@ def load(name: str, *, dtype: Dtype = "float32", device: str | None = None) -> L
             f"{source} holds no causal LM: a token's logits of {type(model).__name__} depend on later tokens."
         )
     return LanguageModel(_label(name, source), source, model, tokenizer)
+
+
+def load_tokenizer(source: Path) -> "PreTrainedTokenizerBase":
+    """The tokenizer in a language model's folder. It is read once, since a vocabulary of 262,144 takes seconds, and all models
+    that are loaded from the folder share it."""
+    files = sorted(file for pattern in DOWNLOADED for file in source.glob(pattern))
+    return _read_tokenizer(source, tuple((file.name, file.stat().st_mtime_ns) for file in files))
+
+
+@lru_cache(maxsize=1)
+def _read_tokenizer(source: Path, files: tuple) -> "PreTrainedTokenizerBase":
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(source)
 
 
 def folder(name: str) -> Path:

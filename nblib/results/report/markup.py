@@ -5,6 +5,7 @@ allow-list of elements passes (bleach), without styles, scripts, pictures and ev
 """
 
 import re
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree
@@ -47,6 +48,7 @@ ABOUT = re.compile(
 )
 OUTSIDE = re.compile(r"url\((?!#)|@import|expression\(|javascript:", re.IGNORECASE)
 PICTURE = re.compile(r"#|data:image/png;base64,")
+REMEMBERED = 4096  # texts: a report that grows is made again and again, of cells that are mostly the same
 
 
 def inert_svg(file: Path) -> str:
@@ -71,6 +73,7 @@ def _is_inert(element: ElementTree.Element) -> bool:
     return bool(known) and not (element.tag == f"{SVG}style" and OUTSIDE.search(element.text or ""))
 
 
+@lru_cache(REMEMBERED)
 def clean(html: str) -> Markup:
     """HTML from an output with what can do harm removed and what a reader needs added: scopes of headers, the alignment of
     numbers, ids of headings, a box that scrolls around each table."""
@@ -130,6 +133,7 @@ class _Renderer(IPythonRenderer):
             return super().block_math(body)
 
 
+@lru_cache(REMEMBERED)
 def markdown(source: str) -> Markup:
     """A Markdown text with its `$$` equations; HTML inside it stays visible as text."""
     return clean(MarkdownWithMath(renderer=_Renderer(escape=True, exclude_anchor_links=True)).render(source))
@@ -145,6 +149,7 @@ def breakable(name: str) -> Markup:
     return escape(name).replace("_", Markup("_<wbr>"))
 
 
+@lru_cache(REMEMBERED)
 def code(source: str) -> Markup:
     """Python with its keywords, strings and comments marked."""
     tokens = PythonLexer(stripnl=False, ensurenl=False).get_tokens(source)
