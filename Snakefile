@@ -395,6 +395,7 @@ rule tuned_benchmarks:
             interventions=own_adapter(wildcards.tuned),
         ),
         entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.tuned]))),
+    priority: 1  # its base's benchmarks show what the training does
     output:
         found_again(outputs_of("07_encoder_benchmarks", "{tuned}")),
     log:

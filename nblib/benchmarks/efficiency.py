@@ -46,7 +46,7 @@ def parameters(system: System) -> float | None:
     return sum(weights.numel() for weights in model.parameters()) / 1e6 if isinstance(model, nn.Module) else None
 
 
-def throughput(encoder: Encoder, texts: Sequence[str], *, sample: int = 128, seed: int = 0) -> dict[str, float | None]:
+def throughput(encoder: Encoder, texts: Sequence[str], *, sample: int = 64, seed: int = 0) -> dict[str, float | None]:
     """Texts and tokens a second, measured by encoding a random sample anew, past the cache.
 
     Returns:

@@ -171,12 +171,12 @@ def probabilities(
         {"input_ids": tokens(tokenizer, row.sentence_1, row.sentence_2, chat_template)} for row in table.itertuples()
     ]
     found = []
-    with torch.inference_mode(), llm_adapters.exact_logits(model):
+    with torch.inference_mode(), llm_adapters.exact_logits(model, [answers["Yes"], answers["No"]]):
         for start in tqdm(range(0, len(prompts), batch_size), desc="yes or no", leave=False):
             batch = collate(prompts[start : start + batch_size], pad)
             batch = {name: part.to(model.device) for name, part in batch.items()}
             logits = model(**batch, logits_to_keep=1).logits[:, -1]
-            found += torch.sigmoid(logits[:, answers["Yes"]] - logits[:, answers["No"]]).tolist()
+            found += torch.sigmoid(logits[:, 0] - logits[:, 1]).tolist()
     return pd.Series(found, index=table.index, dtype=float)
 
 

@@ -100,3 +100,14 @@ def test_exact_logits_have_no_ties_that_bfloat16_makes(base):
     assert (rough.dtype, exact.dtype) == (torch.bfloat16, torch.float32)
     assert torch.allclose(rough.float(), exact, atol=0.02)
     assert len(exact[0, -1].unique()) > len(rough[0, -1].unique())
+
+
+def test_exact_logits_of_some_tokens_are_those_among_all(base):
+    model, ids = llm_adapters.load(str(base)).model, torch.tensor([[5, 6, 7, 8]])
+    with torch.inference_mode():
+        with llm_adapters.exact_logits(model):
+            everything = model(ids).logits
+        with llm_adapters.exact_logits(model, [7, 2]):
+            some = model(ids).logits
+        assert model(ids).logits.shape == everything.shape
+    assert torch.allclose(some, everything[..., [7, 2]], atol=1e-5)
