@@ -7,7 +7,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -158,6 +158,13 @@ def fingerprint(model: "Module", *described: object) -> str:
 
 
 def sha256(file: Path) -> str:
+    """Of a file's content; read once by a process, as long as the file isn't changed."""
+    about = file.stat()
+    return _sha256(file, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=16)
+def _sha256(file: Path, changed: int, size: int) -> str:
     with open(file, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
