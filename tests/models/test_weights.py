@@ -1,9 +1,11 @@
 """Weights from packages: the right bytes or a clear refusal, unpacked once, and nothing unfinished left behind."""
 
 import hashlib
-import shutil
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 
 import pytest
 
@@ -89,17 +91,23 @@ def test_a_failing_unpack_leaves_no_half_made_folder(packed, monkeypatch, cause)
     assert list(folder.parent.iterdir()) == []
 
 
-def test_another_process_that_unpacks_the_same_model_first_does_no_harm(packed, monkeypatch, tiny_encoder):
-    _, folder = packed
-    unzip = weights._unzip
+def test_who_comes_second_waits_for_the_first_to_unpack(packed, monkeypatch):
+    spec, folder = packed
+    unzip, begun, together = weights._unzip, [], Barrier(2)
 
-    def overtaken(spec, parts, draft):
-        unzip(spec, parts, draft)
-        shutil.copytree(draft, folder)
-        (folder / "SHA256").write_text(weights.sha256(folder / weights.WEIGHTS))
+    def slow(*arguments):
+        begun.append(arguments)
+        time.sleep(0.3)
+        unzip(*arguments)
 
-    monkeypatch.setattr(weights, "_unzip", overtaken)
-    assert encoders.load("toy", device="cpu").fingerprint == tiny_encoder.fingerprint
+    def find(_):
+        together.wait()
+        return weights.from_package(spec)
+
+    monkeypatch.setattr(weights, "_unzip", slow)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(find, range(2))) == [folder, folder]
+    assert len(begun) == 1
     assert [item.name for item in folder.parent.iterdir()] == ["toy"]
 
 
