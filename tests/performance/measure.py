@@ -7,6 +7,7 @@ taken within a round.
 
 import gc
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,6 +38,14 @@ class Case:
     allowed: float | None = 0.0
     by_way: Mapping[str, float] | None = None
     remark: Callable[[str, float], str] = lambda way, seconds: ""
+
+
+def machine() -> dict[str, object]:
+    """For a table's sidecar."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.exists() else []
+    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return {"cores": os.cpu_count(), "processor": names[0] if names else "unknown"}
 
 
 def peak(run: Callable[[], object]) -> tuple[object, float, float]:

@@ -1,18 +1,22 @@
-"""What the papers' scale costs: texts and parameters counted, time and money by arithmetic. No GPU was measured.
+"""What the papers' scale costs: texts and parameters counted, throughput measured on this machine, an A100's time extrapolated.
 
-usage: paper_scale.py     (writes figures/paper/costs.csv, and from it the table in docs/performance.md)
+usage: paper_scale.py     (writes figures/paper/costs.csv and throughput.csv, and from them the tables in docs/performance.md)
 
 Counted: the anchors, models and epochs of config/paper.yaml; tokens of the authored anchors and their variants, and of the
 recorded prompts and answers, by all-mpnet-base-v2's tokeniser; characters of MTEB's tasks, by mteb's own statistics.
-Arithmetic: 2 operations a parameter and token to encode, 6 to train all weights; the LoRAs by `llm_cost`; an A100 at 40 % of its
-312 · 10¹² bfloat16 operations a second.
+Operations: 2 a parameter and token to encode, 6 to train all weights; those of the LoRAs by `llm_cost`.
+Measured (`throughput`): the share of this machine's fastest bfloat16 product that each of these three reaches.
+Extrapolated: an A100 reaches the same share of its 312 · 10¹² bfloat16 operations a second.
 """
 
 import json
 import sys
 
+import measure
 import mteb
 import pandas as pd
+import throughput
+from throughput import ENCODE, TEXTS, TRAIN
 
 from nblib import artefacts, corpora, paths, shipped
 from nblib.corpora import triples
@@ -21,14 +25,12 @@ from nblib.models import registry as models
 from nblib.training import llm_cost, llm_lora
 from nblib.workflow import documents, sweeps
 
-OUT = paths.PROJECT_ROOT / documents.COSTS
+COSTS, THROUGHPUT = paths.PROJECT_ROOT / documents.COSTS, paths.PROJECT_ROOT / documents.THROUGHPUT
 DOLLARS_AN_HOUR = 2.0  # of an A100
 RATES = 0.5, 1.5  # dollars a million tokens that gpt-3.5-turbo reads and writes, as in notebook 02
 ANCHORS = 62_000  # Truong's 496,000 triples, 8 an anchor
 PAIR = 72  # tokens of a pair that a LoRA is trained on, by notebook 05
-TEXTS = 12  # of an anchor in an epoch of Eq. 1: with each of its two hedges, itself and its four negations
 LONGEST = 384  # tokens of a text that all-mpnet-base-v2 reads
-ENCODE, TRAIN = 2, 6  # operations a parameter and token
 
 
 def main() -> None:
@@ -47,13 +49,16 @@ def main() -> None:
             _synthesis(config, tokens), *_trainings(config, triple), *_loras(config),
             _reweighting(config, tokens), _general(config, tokens),
         ],
-        columns=["what", "counted", "operations", "dollars"],
+        columns=["what", "kind", "counted", "operations", "dollars"],
     )  # fmt: skip
-    table["hours"] = table.operations / (llm_cost.A100.teraflops * 1e12 * llm_cost.A100.share) / 3600
+    speed = throughput.measure()
+    table["share"] = table.kind.map(speed.set_index("kind").share)
+    table["hours"] = table.operations / (llm_cost.A100.teraflops * 1e12 * table.share / 100) / 3600
     table["dollars"] = table.dollars.fillna(table.hours * DOLLARS_AN_HOUR)
-    artefacts.write_table(
-        table, OUT, {"dollars_an_hour": DOLLARS_AN_HOUR, "gpu": llm_cost.A100.name}, float_format="%.4g"
-    )
+    about = {"dollars_an_hour": DOLLARS_AN_HOUR, "gpu": llm_cost.A100.name, **measure.machine()}
+    for measured, file in ((speed, THROUGHPUT), (table, COSTS)):
+        artefacts.write_table(measured, file, about, float_format="%.4g")
+    sys.stdout.write(speed.to_string(index=False, float_format="{:.3g}".format) + "\n")
     sys.stdout.write(table.to_string(index=False, float_format="{:.3g}".format) + "\n")
     documents.update(documents.Record())
 
@@ -66,6 +71,7 @@ def _synthesis(config, tokens):
     dollars = 2 * number * (read * RATES[0] + written * RATES[1]) / 1e6
     return (
         "02: questions to gpt-3.5-turbo",
+        "",
         f"2 × {number:,}, {read:.0f} tokens read and {written:.0f} written",
         0.0,
         dollars,
@@ -88,7 +94,7 @@ def _trainings(config, triple):
         anchors = sum((settings["size"] or ANCHORS) * settings.get("epochs", 1) for settings in found.values())
         parameters = models.entries()["all-mpnet-base-v2"].parameters * 1e6
         operations = TRAIN * parameters * anchors * TEXTS * triple
-        yield f"04: {name}", f"{len(found)}, {anchors:,} anchors, {triple:.0f} tokens a text", operations, None
+        yield f"04: {name}", "train", f"{len(found)}, {anchors:,} anchors, {triple:.0f} tokens a text", operations, None
 
 
 def _loras(config):
@@ -97,7 +103,7 @@ def _loras(config):
         settings, pairs = llm_lora.Settings(base=given["base"], **own), 8 * ANCHORS
         estimated = llm_cost.estimate(llm_cost.llama_3_8b(), settings, pairs, PAIR).set_index("item").value
         operations = estimated["time"] * 3600 * llm_cost.A100.teraflops * 1e12 * llm_cost.A100.share
-        yield f"05: {name}", f"{pairs:,} pairs, {given['epochs']} epochs", operations, None
+        yield f"05: {name}", "LoRA", f"{pairs:,} pairs, {given['epochs']} epochs", operations, None
 
 
 def _reweighting(config, tokens):
@@ -107,6 +113,7 @@ def _reweighting(config, tokens):
     total = len(texts) * tokens(texts)
     return (
         "01, 06: encoders reweighted",
+        "encode",
         f"{len(names)}, {total / 1e6:.1f} · 10⁶ tokens each",
         ENCODE * parameters * total,
         None,
@@ -129,7 +136,7 @@ def _general(config, tokens):
     scored = [*config["07"]["encoders"], *sweeps.scored(config)]
     parameters = models.entries()["all-mpnet-base-v2"].parameters * 1e6
     counted = f"{len(scored)} encoders, {len(tasks)} tasks, {total / 1e9:.1f} · 10⁹ tokens each"
-    return "07: general ability", counted, ENCODE * parameters * total * len(scored), None
+    return "07: general ability", "encode", counted, ENCODE * parameters * total * len(scored), None
 
 
 def _read(node, characters):
