@@ -28,9 +28,9 @@ ADDRESS = "NBLIB_FORKS"  # the environment variable with the server's socket
 LONGEST = 2**20  # bytes of a message
 PATIENCE = 1.0  # seconds after which a client looks whether its parent is still there
 
-# Neither matplotlib nor ipykernel, which read the environment when they are imported, and a kernel has its own. mteb's polars
-# starts a thread for what it spills to a disk, which no fork needs; its workers start in the fork that uses it
-LIBRARIES = ("papermill", "IPython", "pandas", "scipy.stats", "sentence_transformers", "peft", "mteb")
+# Neither matplotlib nor ipykernel, which read the environment when they are imported, and a kernel has its own; nor mteb, whose
+# polars starts threads
+LIBRARIES = ("papermill", "IPython", "pandas", "scipy.stats", "sentence_transformers", "peft")
 
 FIXED = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # which libraries read once
 GPUS = ("/dev/nvidiactl", "/dev/kfd")  # one of these is there where a GPU of NVIDIA or AMD is
