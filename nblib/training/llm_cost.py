@@ -62,14 +62,29 @@ def size(config: PretrainedConfig, settings: Settings) -> Size:
     return Size(total, total - outside, lora)
 
 
+def operations(config: PretrainedConfig, settings: Settings, pairs: int, tokens: float) -> float:
+    """What a training computes: 2 operations a parameter and token for the forward pass, 2 for the backward pass, which frozen
+    weights halve, 2 for what checkpointing computes again; the vocabulary's logits at one token a pair are left out.
+
+    Args:
+        pairs: in an epoch.
+        tokens: of a pair, on average.
+    """
+    return _passes(settings) * size(config, settings).blocks * tokens * pairs * settings.epochs
+
+
+def _passes(settings: Settings) -> int:
+    """Operations a parameter and token."""
+    return 6 if settings.checkpointing else 4
+
+
 def estimate(
     config: PretrainedConfig, settings: Settings, pairs: int, tokens: float, gpu: Gpu = A100, gpus: int = 1
 ) -> pd.DataFrame:
     """Memory of each GPU (GiB) and time (hours) of a training.
 
-    Exact: parameters, weights, optimiser. Approximate: activations (`INNER`), time (2 operations a parameter and token for the
-    forward pass, 2 for the backward pass, which frozen weights halve, 2 for what checkpointing computes again; at the GPU's
-    `share` of its peak; the vocabulary's logits at one token a pair are left out).
+    Exact: parameters, weights, optimiser. Approximate: activations (`INNER`), time (`operations` at the GPU's `share` of its
+    peak).
 
     Args:
         pairs: in an epoch.
@@ -89,11 +104,9 @@ def estimate(
     layers = config.num_hidden_layers
     activations = (layers * kept + block if settings.checkpointing else layers * block) / GIB
     memory = weights + trained + activations
-    passes = 6 if settings.checkpointing else 4
-    operations = passes * counted.blocks * tokens * pairs * settings.epochs
-    hours = operations / (gpu.teraflops * 1e12 * gpu.share * gpus) / 3600
+    hours = operations(config, settings, pairs, tokens) / (gpu.teraflops * 1e12 * gpu.share * gpus) / 3600
     steps = settings.epochs * -(-pairs // settings.batch_size)
-    work = f"{passes} × {counted.blocks / 1e9:.2f} · 10⁹ × {tokens:.0f} tokens × {pairs * settings.epochs:,} pairs"
+    work = f"{_passes(settings)} × {counted.blocks / 1e9:.2f} · 10⁹ × {tokens:.0f} tokens × {pairs * settings.epochs:,} pairs"
     how_kept = "checkpoints" if settings.checkpointing else "all kept"
     rows = [
         ("parameters", counted.total / 1e9, "10⁹", f"{counted.blocks / 1e9:.2f} of them in {layers} blocks"),

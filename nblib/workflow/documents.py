@@ -338,8 +338,7 @@ def _throughput(record: Record) -> str:
         "tokens a second": rows.tokens_per_second.map("{:,.0f}".format),
         "GFLOP/s": rows.gflops.map("{:.0f}".format), "share of the fastest product": rows.share.map("{:.0f} %".format),
     })  # fmt: skip
-    machine = f"{about['cores']} cores of {about['processor']}, {about['threads']} threads, commit {about['commit']}"
-    return f"{markdown(shown).rstrip()}\n\n{machine}; the fastest bfloat16 product: {rows.peak[0]:.0f} GFLOP/s."
+    return f"{markdown(shown).rstrip()}\n\n{_place(about)}. The fastest bfloat16 product: {rows.peak[0]:.0f} GFLOP/s."
 
 
 def _costs(record: Record) -> str:
@@ -364,14 +363,18 @@ def _suite(folder: str) -> pd.DataFrame | None:
     return pd.concat(map(artefacts.read_table, files)) if files else None
 
 
+def _place(about: dict) -> str:
+    """The machine of a benchmark's table, and when it ran there."""
+    return (
+        f"{about['cores']} cores of {about['processor']}, {about['threads']} threads, torch {about['packages']['torch']}, "
+        f"commit {about['commit']}, {about['finished'][:10]}"
+    )
+
+
 def _machine(record: Record) -> str:
     """Where and when the suite was run."""
     abouts = [artefacts.about(file) for file in paths.resolve(PERFORMANCE).rglob("*.csv")]
-    machines = {
-        f"- {about['cores']} cores of {about['processor']}, {about['threads']} threads, torch {about['packages']['torch']}, "
-        f"commit {about['commit']}, {about['finished'][:10]}"
-        for about in abouts
-    }
+    machines = {f"- {_place(about)}" for about in abouts}
     loads = [about["load"] for about in abouts]
     return "\n".join([*sorted(machines), f"- load {min(loads):.1f} to {max(loads):.1f}"]) if abouts else UNMEASURED
 

@@ -11,6 +11,7 @@ Extrapolated: an A100 reaches the same share of its 312 · 10¹² bfloat16 opera
 
 import json
 import sys
+import tempfile
 
 import measure
 import mteb
@@ -101,8 +102,7 @@ def _loras(config):
     for name, given in sweeps.section(config, "05", "loras").items():
         own = {key: given[key] for key in ("epochs", "batch_size", "checkpointing")}
         settings, pairs = llm_lora.Settings(base=given["base"], **own), 8 * ANCHORS
-        estimated = llm_cost.estimate(llm_cost.llama_3_8b(), settings, pairs, PAIR).set_index("item").value
-        operations = estimated["time"] * 3600 * llm_cost.A100.teraflops * 1e12 * llm_cost.A100.share
+        operations = llm_cost.operations(llm_cost.llama_3_8b(), settings, pairs, PAIR)
         yield f"05: {name}", "LoRA", f"{pairs:,} pairs, {given['epochs']} epochs", operations, None
 
 
@@ -150,4 +150,5 @@ def _read(node, characters):
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory(prefix="bench") as tempfile.tempdir:  # of the trainings
+        main()

@@ -13,7 +13,7 @@ from encoding import matmul
 
 from nblib import corpora
 from nblib.corpora import triples
-from nblib.models import embeddings, encoders
+from nblib.models import embeddings, encoders, language_models
 from nblib.models import registry as models
 from nblib.training import batches, llm_cost, llm_lora, trainer
 
@@ -64,13 +64,12 @@ def _lora() -> tuple[str, float, float, float]:
     settings = llm_lora.Settings(LANGUAGE_MODEL, epochs=1)
     anchors = corpora.load("hedgetriple").head(SIZES[1])
     pairs = [llm_lora.pairs(triples.build(anchors.head(size))) for size in SIZES]
-    base = llm_lora.llm_adapters.load(LANGUAGE_MODEL)
+    base = language_models.load(LANGUAGE_MODEL)
     longer = pairs[1].iloc[len(pairs[0]) :]
     tokens = float(sum(
         len(llm_lora.tokens(base.tokenizer, row.sentence_1, row.sentence_2, False)) for row in longer.itertuples()
     ))  # fmt: skip
-    cost = llm_cost.estimate(base.model.config, settings, len(longer), tokens / len(longer)).set_index("item").value
-    operations = cost["time"] * 3600 * llm_cost.A100.teraflops * 1e12 * llm_cost.A100.share
+    operations = llm_cost.operations(base.model.config, settings, len(longer), tokens / len(longer))
     seconds = _difference(lambda size: llm_lora.train(settings, pairs[SIZES.index(size)], tempfile.mkdtemp()))
     return f"a LoRA of {LANGUAGE_MODEL} learns from {len(longer)} pairs", tokens, operations, seconds
 
