@@ -1,19 +1,17 @@
 # make study   the environment, then every notebook of a scale (SCALE=quick | official | paper), then the report
 # make test    the tests
-# make torture an hour of kills, full disks, damaged files and bad input; the next call goes on
 # make bench   ours beside the way it is commonly done, on an idle machine: docs/performance.md
 # Your own environment instead of .venv (conda, say): make study PYTHON=python
 
 SCALE ?= quick
 CORES ?= $(shell python3 -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())")
 GPUS ?= 1
-MINUTES ?= 60
 ifeq ($(origin PYTHON),undefined)
 PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
 endif
 NBLIB := $(PYTHON) -m nblib.workflow.cli
-.PHONY: study test bench torture lint lab report record export audit
+.PHONY: study test bench lint lab report record export
 
 study: $(ENVIRONMENT)
 	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
@@ -26,9 +24,6 @@ test: $(ENVIRONMENT)
 bench: $(ENVIRONMENT)
 	@HF_HUB_OFFLINE=1 $(PYTHON) tests/performance/bench.py
 
-torture: $(ENVIRONMENT)
-	@PYTHONPATH=tests OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(PYTHON) tests/torture/torture.py --minutes $(MINUTES)
-
 lint: $(ENVIRONMENT)
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -c "from importlinter.cli import lint_imports_command as run; run()"
 
@@ -40,9 +35,6 @@ report: $(ENVIRONMENT)
 
 record: $(ENVIRONMENT)
 	@$(NBLIB) record $(SCALE)
-
-audit: $(ENVIRONMENT)
-	@$(NBLIB) audit
 
 export: $(ENVIRONMENT)
 	@$(NBLIB) export $(SCALE)

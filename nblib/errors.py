@@ -27,29 +27,17 @@ def one_of(value: str, known: Iterable[str], what: str) -> str:
     return value
 
 
-def check_positive(kind: type[StudyError], **numbers: float) -> None:
-    """Check that numbers are above 0.
-
-    Args:
-        kind: the error's class.
-        numbers: by the name that the user knows.
+def check_numbers(seed: int, **positive: float) -> None:
+    """Check that NumPy and PyTorch take a seed, and that other numbers, by the name that the user knows, are above 0.
 
     Raises:
-        StudyError: of that class; names the number.
+        StudyError: names the number.
     """
-    for name, number in numbers.items():
+    for name, number in positive.items():
         if not number > 0:  # NaN isn't, either
-            raise kind(f"{name} must be above 0, and is {number}.")
-
-
-def check_seed(kind: type[StudyError], seed: int) -> None:
-    """Check that NumPy and PyTorch take a seed.
-
-    Raises:
-        StudyError: of that class.
-    """
+            raise StudyError(f"{name} must be above 0, and is {number}.")
     if not 0 <= seed < 2**32:
-        raise kind(f"seed must be from 0 to {2**32 - 1}, and is {seed}.")
+        raise StudyError(f"seed must be from 0 to {2**32 - 1}, and is {seed}.")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nblib.analysis.gsm8k import labels
 from nblib.analysis.gsm8k.labels import LabelError
-from nblib.errors import StudyError, one_of, readable
+from nblib.errors import StudyError, check_numbers, one_of, readable
 from nblib.results import measurements
 from nblib.results.measurements import ResultsError
 from nblib.synthesis import generations, outcomes
@@ -38,6 +38,16 @@ def test_a_word_that_must_be_one_of_several_names_them():
     assert one_of("a", ("a", "b"), "data") == "a"
     with pytest.raises(StudyError, match=r"^No data called 'c'\. Known: a, b\.$"):
         one_of("c", ("a", "b"), "data")
+
+
+def test_a_number_that_cannot_be_one_is_named():
+    check_numbers(2**32 - 1, epochs=1, learning_rate=1e-9)
+    for name, number in [("epochs", 0), ("rank", -1), ("learning_rate", float("nan"))]:
+        with pytest.raises(StudyError, match=f"{name} must be above 0, and is {number}"):
+            check_numbers(0, **{name: number})
+    for seed in (-1, 2**32):
+        with pytest.raises(StudyError, match=f"seed must be from 0 to 4294967295, and is {seed}"):
+            check_numbers(seed)
 
 
 # --- files that people edit, or that a disk has damaged: a value or one sentence, never another error --------------------

@@ -27,7 +27,6 @@ def load(sweep_dir: str | Path, names: Sequence[str]) -> dict[str, Tuned]:
 
     Raises:
         ScoreError: one was not trained in this run.
-        DamageError: one is not as it was written.
     """
     found = {}
     for name in names:

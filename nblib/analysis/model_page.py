@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from markupsafe import Markup
 
-from nblib import corpora, paths, provenance, results
+from nblib import artefacts, corpora, paths, results
 from nblib.analysis import encoder_card
 from nblib.benchmarks import catalogue, efficiency, general_ability, negation_profile, scoring
 from nblib.models.systems import System
@@ -110,7 +110,7 @@ def _about(system: System) -> dict[str, object]:
         "precision": "none" if weights is None else str(weights.dtype).removeprefix("torch."),
         "fingerprint of weights and settings": system.fingerprint,
     }  # fmt: skip
-    made = provenance.collect()
+    made = artefacts.provenance()
     packages = ", ".join(f"{name} {version}" for name, version in made.pop("packages").items())
     return {**model, **made, "packages": packages}
 

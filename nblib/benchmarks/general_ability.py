@@ -252,7 +252,7 @@ def _finished(system: BiEncoder, task: "LocalRows", run_dir: str | Path) -> pd.D
     folder, name = scoring.folder_of(run_dir, system.name), task.metadata.name
     file = folder / f"{name}_test.parquet"
     found = mteb.ResultCache(folder / "mteb").load_task_result(name, MtebEncoder(system.encoder).mteb_model_meta)
-    if found is None or not artefacts.is_whole(file) or found.dataset_revision != task.metadata.revision:
+    if found is None or not file.is_file() or found.dataset_revision != task.metadata.revision:
         return None
     predictions = artefacts.read_table(file)
     # Predictions of other weights under the same name don't give the score that these weights got
@@ -262,12 +262,12 @@ def _finished(system: BiEncoder, task: "LocalRows", run_dir: str | Path) -> pd.D
 
 def _seconds(folder: Path) -> dict[str, float]:
     file = folder / FILE
-    return artefacts.read_table(file).set_index("task").seconds.to_dict() if artefacts.is_whole(file) else {}
+    return artefacts.read_table(file).set_index("task").seconds.to_dict() if file.is_file() else {}
 
 
 def _write(folder: Path, rows: pd.DataFrame) -> None:
     """Write the rows, and those of other tasks that a run of another choice has left, in the catalogue's order."""
     file = folder / FILE
-    earlier = artefacts.read_table(file).query("task not in @rows.task") if artefacts.is_whole(file) else rows.iloc[:0]
+    earlier = artefacts.read_table(file).query("task not in @rows.task") if file.is_file() else rows.iloc[:0]
     whole = pd.concat([earlier, rows]) if len(earlier) else rows
     artefacts.write_table(whole.sort_values("task", key=lambda names: names.map(list(TASKS).index)), file)

@@ -153,7 +153,6 @@ def find_system(name: str, run_dir: str | Path, **options: Any) -> System:
         options: of `systems.load`.
 
     Raises:
-        DamageError: its `system.json` is damaged.
         ModelError, RankerError, AdapterError: see `systems.load`.
     """
     folder = paths.resolve(name)
@@ -375,7 +374,6 @@ def load_predictions(run_dir: str | Path, system: str, task: str, split: str = "
 
     Raises:
         ScoreError: there are none.
-        DamageError: they are not as they were written.
     """
     file, whole = (predictions_file(run_dir, system, name, split) for name in (task, task.removesuffix("_sample")))
     if whole.is_file() and not file.is_file():

@@ -14,7 +14,7 @@ from nblib import artefacts, corpora, paths
 from nblib.corpora import negator, twins
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS, VARIANTS, held_out
 from nblib.corpora.triple_statistics import distances
-from nblib.errors import StudyError, check_seed
+from nblib.errors import StudyError, check_numbers
 
 THRESHOLD = 60  # characters; "equivalent to 10 words" (§3.1.3)
 NEVIR_DEV = 10  # of the 50 training pairs at hand, to choose on
@@ -59,7 +59,7 @@ def split(anchors: pd.DataFrame, dev: int = 100, seed: int = 0) -> pd.DataFrame:
     Raises:
         TripleError: nothing would be left to train on, or the seed can't be one.
     """
-    check_seed(TripleError, seed)
+    check_numbers(seed)
     apart = anchors.id.isin(held_out())
     rest = anchors[~apart].sample(frac=1, random_state=seed)
     if not 0 <= dev < len(rest):

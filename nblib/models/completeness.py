@@ -4,7 +4,6 @@ The checks are for folders on this machine. A model of the hub is fetched whole,
 """
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,46 +15,35 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 MODULES = "modules.json"
-LORA = "adapter_model.safetensors"
 TOKENIZERS = (  # a vocabulary is in one of these
     "tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model",
 )  # fmt: skip
 PICKLES = ("pytorch_model*.bin", "adapter_model*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
-class IncompleteError(StudyError):
-    """A model's folder that lacks something, has too much, or could run code."""
-
-
 def check_folder(folder: Path) -> None:
     """Check what is in a model's folder before it is loaded.
 
     Raises:
-        IncompleteError: pickled weights alone, no tokenizer, or neither modules nor a LoRA nor a model's configuration.
-        DamageError: this study made it, and it is not as it was written.
+        StudyError: pickled weights alone, no tokenizer, or this study made it and it is not as it was written.
     """
-    if artefacts.is_ours(folder):
-        artefacts.check(folder)
+    artefacts.check(folder)
     for pickle in _files(folder, PICKLES):
         if not any(pickle.parent.glob("*.safetensors")):
-            raise IncompleteError(
+            raise StudyError(
                 f"{pickle} holds pickled weights, which can run code when they are read. Save them as safetensors: "
                 "model.save_pretrained(folder) where you trust them."
             )
     if not (folder / ADAPTER_CONFIG).is_file() and not _files(folder, TOKENIZERS):
-        raise IncompleteError(
+        raise StudyError(
             f"{folder} has no tokenizer (none of {', '.join(TOKENIZERS)}). Save the model's tokenizer there."
         )
 
 
 def check_modules(folder: Path) -> None:
-    """Refuse a bare transformer, which sentence-transformers would give a pooling that nobody chose.
-
-    Raises:
-        IncompleteError: see above.
-    """
+    """Refuse a bare transformer, which sentence-transformers would give a pooling that nobody chose."""
     if not (folder / MODULES).is_file():
-        raise IncompleteError(
+        raise StudyError(
             f"{folder} has no {MODULES}, so its pooling isn't known. Save the whole model there with sentence-transformers."
         )
 
@@ -64,7 +52,7 @@ def check_weights(model: "Module", folder: Path) -> None:
     """Hold the names of a loaded sentence-transformers model's transformer weights against those in its folder.
 
     Raises:
-        IncompleteError: one is missing, and was given random values, or one is unexpected, and was left out.
+        StudyError: one is missing, and was given random values, or one is unexpected, and was left out.
     """
     from transformers import PreTrainedModel
 
@@ -84,7 +72,7 @@ def check_weights(model: "Module", folder: Path) -> None:
     ignored = ("position_ids", "pooler." if without_head else "position_ids")  # constants in older files; not used
     for fault, names in (("lacks", wanted - kept - twice), ("has unexpected", kept - wanted)):
         if found := sorted(name for name in names if not any(word in name for word in ignored)):
-            raise IncompleteError(
+            raise StudyError(
                 f"The model in {folder} {fault} weights: {len(found)}, the first {found[0]}. Its configuration is "
                 "another model's, or it was saved in part: save it whole."
             )
@@ -94,27 +82,27 @@ def check_lora(model: "Module", folder: Path) -> None:
     """Hold the number of a loaded LoRA's weights against that in its folder.
 
     Raises:
-        IncompleteError: they differ: a part of it is missing, or was left out.
+        StudyError: they differ: a part of it is missing, or was left out.
     """
-    in_folder = {name for name in _names(folder, LORA) if "lora_" in name}
-    loaded = [name for name in model.state_dict() if "lora_" in name]
-    if len(loaded) != len(in_folder):
-        raise IncompleteError(
-            f"{folder / LORA} has {len(in_folder)} weights of a LoRA, and its base takes {len(loaded)}. Save it whole, or "
-            "load it on the base that it was trained on."
+    saved, loaded = (sum("lora_" in name for name in names) for names in (_names(folder), model.state_dict()))
+    if saved != loaded:
+        raise StudyError(
+            f"{folder} has {saved} weights of a LoRA, and its base takes {loaded}. Save it whole, or load it on the base that "
+            "it was trained on."
         )
 
 
-def _files(folder: Path, patterns: Iterable[str]) -> list[Path]:
+def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
     """The files of these names in a folder and in those right below, where modules lie."""
     return [file for pattern in patterns for place in (pattern, f"*/{pattern}") for file in sorted(folder.glob(place))]
 
 
-def _names(folder: Path, pattern: str = "*.safetensors") -> set[str]:
+def _names(folder: Path) -> set[str]:
+    """The names of the weights in a folder."""
     from safetensors import safe_open
 
     names = set()
-    for file in folder.glob(pattern):
+    for file in folder.glob("*.safetensors"):
         with safe_open(file, framework="numpy") as opened:
             names.update(opened.keys())
     return names

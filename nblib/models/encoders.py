@@ -67,7 +67,7 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
 
     Raises:
         ModelError: nothing of that name can be loaded, or the weights have another checksum than the registry's.
-        IncompleteError, DamageError: a folder lacks something, or is not as this study wrote it.
+        StudyError: a folder lacks something, or is not as this study wrote it.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.util import is_sentence_transformer_model

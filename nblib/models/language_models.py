@@ -73,7 +73,7 @@ def load(name: str, *, dtype: Dtype = "float32", device: str | None = None) -> L
 
     Raises:
         LanguageModelError: nothing of that name can be had, or what is there is no causal LM.
-        IncompleteError: its folder has no tokenizer, or pickled weights.
+        StudyError: its folder has no tokenizer, or pickled weights.
     """
     import torch
     from transformers import AutoModelForCausalLM

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from nblib import artefacts, paths, provenance
+from nblib import artefacts, paths
 from nblib.errors import StudyError
 from nblib.models import completeness, folders, language_models, weights
 from nblib.models.folders import ADAPTER_CONFIG, FinetuningError
@@ -32,7 +32,7 @@ def load(
 
     Raises:
         LoraError: there is no adapter, or it is one for another base.
-        IncompleteError, DamageError: its folder lacks something, or is not as this study wrote it.
+        StudyError: its folder lacks something, or is not as this study wrote it.
         LanguageModelError: see `language_models.load`.
     """
     if adapter is None:
@@ -169,7 +169,7 @@ Negation Text Representations*, §5.2 and Appendix B, with other data).
 |---|---|
 {listed}
 
-**Provenance.** {provenance.line()}; {artefacts.BESIDE}.
+**Provenance.** {artefacts.provenance_line()}; {artefacts.BESIDE}.
 
 **Use.** `PeftModel.from_pretrained(base, folder)`, or `nblib.models.llm_adapters.load(base, folder)`.
 

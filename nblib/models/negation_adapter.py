@@ -172,7 +172,7 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
 
         Raises:
             AdapterError: no such file, or not an adapter.
-            DamageError: it is not as it was written.
+            StudyError: it is not as it was written.
         """
         from safetensors import SafetensorError, safe_open
 

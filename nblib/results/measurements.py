@@ -94,15 +94,11 @@ def save(rows: list[dict], path: str | Path, **about: object) -> pd.DataFrame:
 
 
 def add(rows: list[dict], path: str | Path, **about: object) -> pd.DataFrame:
-    """Put measurements into a file beside those that are there, in place of those of the same benchmarks; see `save`.
-
-    Raises:
-        DamageError: the file is not as it was written.
-    """
+    """Put measurements into a file beside those that are there, in place of those of the same benchmarks; see `save`."""
     file = paths.resolve(path)
     if not file.is_file():
         return save(rows, file, **about)
-    earlier, known = read(artefacts.check(file)), artefacts.about(file)
+    earlier, known = read(file), artefacts.about(file)
     others = earlier[~earlier.benchmark.isin([one["benchmark"] for one in rows])]
     return save(
         [*others.to_dict("records"), *rows], file, **{**known, **about, "others_by": known.get("commit", "unknown")}
@@ -114,14 +110,13 @@ def load(run_dir: str | Path) -> pd.DataFrame:
 
     Raises:
         FileNotFoundError: there are none.
-        DamageError: a file is not as it was written.
         ResultsError: a file breaks the schema, or two files measure the same thing.
     """
     folder = paths.resolve(run_dir) / "results"
-    files = sorted({*folder.glob("*.csv"), *(sidecar.with_suffix("") for sidecar in folder.glob("*.csv.json"))})
+    files = sorted(folder.glob("*.csv"))
     if not files:
         raise FileNotFoundError(f"No results in {folder}. Run `make study`, or execute a notebook.")
-    tables = [validate(read(artefacts.check(file)), str(file)) for file in files]
+    tables = [validate(read(file), str(file)) for file in files]
     return validate(pd.concat(tables, ignore_index=True), str(folder))
 
 

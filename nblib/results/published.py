@@ -11,7 +11,7 @@ from functools import cache
 
 import pandas as pd
 
-from nblib import paths, shipped
+from nblib import paths
 
 PAPERS = {
     "truong": "Truong et al., Learning Robust Negation Text Representations",
@@ -19,9 +19,6 @@ PAPERS = {
     "vahtola": "Vahtola et al., It Is Not Easy To Detect Paraphrases (SemAntoNeg)",
     "weller": "Weller et al., NevIR: Negation in Neural Information Retrieval",
 }
-
-# Printed values that are no numbers: hyperparameters of Truong's Table 4
-WORDS = ("None", "q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj")
 
 # Models whose name in a paper is not the registry's.
 SYSTEM_NAMES = {
@@ -60,19 +57,24 @@ def metric_words(metric: str) -> str:
     return words.replace("_w_sts", " with weights from STSB").replace("_", " ")
 
 
+def read(name: str, *numbers: str) -> pd.DataFrame:
+    """A table of `data/published` as text, the columns `numbers` as numbers (NaN where a cell has none)."""
+    table = pd.read_csv(paths.DATA / "published" / name, dtype=str, keep_default_na=False)
+    return table.assign(**{column: pd.to_numeric(table[column], errors="coerce") for column in numbers})
+
+
+@cache
 def load(paper: str) -> pd.DataFrame:
     """A paper's numbers: paper, exhibit, system, benchmark, metric, value (NaN for a word), printed (its digits, as text), std,
     unit, note.
 
     Raises:
         ValueError: no such paper.
-        ShippedError: a cell is malformed.
     """
     if paper not in PAPERS:
         raise ValueError(f"No published numbers for {paper!r}. Papers: {', '.join(PAPERS)}.")
-    columns = ("paper", "exhibit", "system", "benchmark", "metric", "value", "std", "unit", "note")
-    table = shipped.read_table(f"{paper}.csv", columns, ("value", "std"), WORDS)
-    return table.assign(printed=shipped.read_table(f"{paper}.csv", columns).value)
+    file = f"{paper}.csv"
+    return read(file, "value", "std").assign(printed=read(file).value)
 
 
 def value(paper: str, exhibit: str, system: str, metric: str, benchmark: str | None = None) -> float:
@@ -155,6 +157,7 @@ def hedge_cues() -> dict[str, list[str]]:
     return json.loads((paths.DATA / "published" / "hedge_cues.json").read_text(encoding="utf-8"))
 
 
+@cache
 def exhibits() -> pd.DataFrame:
-    """Every exhibit of the four papers: paper, exhibit, title, notebook (the number of the notebook that makes it)."""
-    return shipped.read_table("exhibits.csv", ("paper", "exhibit", "title", "notebook", "systems"))
+    """Every exhibit of the four papers: paper, exhibit, title, notebook (the number of the notebook that makes it), systems."""
+    return read("exhibits.csv")

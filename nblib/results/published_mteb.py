@@ -9,7 +9,6 @@ from functools import cache
 
 import pandas as pd
 
-from nblib import shipped
 from nblib.results import published
 
 OURS_FIRST = "sentence-transformers"  # whose model is meant by a bare name that several organisations use
@@ -23,8 +22,7 @@ def load() -> pd.DataFrame:
     `source` is "run" (with mteb, by its maintainers or contributors), "restored" (a run whose file was deleted later), or
     "self-reported" (copied from the model's card).
     """
-    columns = ("model", "revision", "task", "score", "parameters", "source")
-    table = shipped.read_table("mteb_results.csv", columns, ("score", "parameters"))
+    table = published.read("mteb_results.csv", "score", "parameters")
     return table.assign(parameters=table.parameters / MILLION)
 
 
@@ -71,5 +69,5 @@ def nevir() -> pd.DataFrame:
     in_millions = sizes["value"].where(sizes.unit != "billion", sizes["value"] * 1000)
     printed["parameters"] = printed.system.map(dict(zip(sizes.system, in_millions, strict=True)))
     columns = ["system", "kind", "parameters", "value", "source"]
-    looked_up = shipped.read_table("nevir_literature.csv", columns, ("parameters", "value"))
+    looked_up = published.read("nevir_literature.csv", "parameters", "value")
     return pd.concat([printed[columns], looked_up[columns]], ignore_index=True)

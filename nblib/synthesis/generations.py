@@ -1,7 +1,7 @@
 """Files of generations: one JSON line an answer, appended as soon as it arrives, never changed.
 
-A line has the question (anchor, kind of prompt, cues, model, sampling parameters), under a key that is a hash of it, the
-raw answer, and a CRC-32 of all these, which shows damage. Whether an answer is usable is decided on reading, so that a better
+A line has the question (anchor, kind of prompt, cues, model, sampling parameters), under a key that is a hash of it, and the
+raw answer. Whether an answer is usable is decided on reading, so that a better
 parser rescues old answers.
 
 A killed process leaves at most the last line unfinished; readers skip it, and the next run drops it. One run at a time may
@@ -12,7 +12,6 @@ make that safe.
 import hashlib
 import json
 import logging
-import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -62,7 +61,6 @@ class Generation:
     output_tokens: int | None
 
 
-CRC = "crc"
 _NAMES = [column.name for column in fields(Generation)]
 _TEXTS = ("key", "id", "anchor", "kind", "model", "answer", "finish_reason")
 _TOKENS = ("input_tokens", "output_tokens")
@@ -77,14 +75,11 @@ def key(model: str, prompt: str, sampling: Mapping[str, object]) -> str:
     return hashlib.sha256(question.encode()).hexdigest()[:32]
 
 
-def read(file: str | Path, sealed: bool = True) -> Iterator[Generation]:
+def read(file: str | Path) -> Iterator[Generation]:
     """The generations in a file, in order; none where there is no file. An unfinished last line is skipped.
 
-    Args:
-        sealed: whether a line without a checksum is an error.
-
     Raises:
-        GenerationError: no file, or any other line that is no generation or is damaged; names it.
+        GenerationError: no file, or any other line that is no generation; names it.
     """
     file = paths.resolve(file)
     if not file.exists():
@@ -94,7 +89,7 @@ def read(file: str | Path, sealed: bool = True) -> Iterator[Generation]:
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                yield _parse(line, sealed)
+                yield _parse(line)
             except (ValueError, RecursionError) as error:
                 if not line.endswith(b"\n"):
                     logger.warning("%s ends in half a line (%d bytes), which is not read.", file, len(line))
@@ -105,42 +100,20 @@ def read(file: str | Path, sealed: bool = True) -> Iterator[Generation]:
                 ) from error
 
 
-def seal(file: str | Path) -> None:
-    """Vouch for lines that an earlier version wrote, or that were made by hand: each gets its checksum.
-
-    Raises:
-        GenerationError: the file isn't there, or a line is no generation or is damaged.
-    """
-    if not (found := list(read(file, sealed=False))):
-        raise GenerationError(f"There are no generations in {file}.")
-    with paths.write_atomically(file) as draft:
-        draft.write_bytes(b"".join(map(_line, found)))
-
-
 def _line(generation: Generation) -> bytes:
-    row = asdict(generation)
-    return json.dumps({**row, CRC: _crc(row)}).encode() + b"\n"  # ASCII: an answer may hold what UTF-8 can't
+    return json.dumps(asdict(generation)).encode() + b"\n"  # ASCII: an answer may hold what UTF-8 can't
 
 
-def _crc(row: Mapping[str, object]) -> int:
-    return zlib.crc32(json.dumps(row, sort_keys=True).encode())
-
-
-def _parse(line: bytes, sealed: bool = True) -> Generation:
+def _parse(line: bytes) -> Generation:
     row = json.loads(line)
     if not isinstance(row, dict):
         raise ValueError("not an object")
-    found = row.pop(CRC, None)
     if missing := [name for name in _NAMES if name not in row]:
         raise ValueError(f"without {', '.join(missing)}")
     if wrong := [name for name, types in _TYPES.items() if not isinstance(row[name], types)]:
         raise ValueError(f"ill-typed {', '.join(wrong)}")
     if negative := [name for name in ("attempt", *_TOKENS) if (row[name] or 0) < 0]:
         raise ValueError(f"negative {', '.join(negative)}")
-    if found is None and sealed:
-        raise ValueError("without a checksum; if you know that the file is right, run nblib seal on it")
-    if found not in (None, _crc(row)):
-        raise ValueError("damaged: it doesn't have the checksum in it")
     return Generation(**{name: row[name] for name in _NAMES})
 
 
@@ -203,7 +176,7 @@ class Store:
         if last.endswith(b"\n"):
             return
         try:
-            _parse(last, sealed=False)
+            _parse(last)
         except (ValueError, RecursionError):
             self.lines.truncate(self.lines.seek(0, 2) - len(last))
             logger.warning("%s ended in half a line (%d bytes), left by a killed run: dropped.", self.file, len(last))

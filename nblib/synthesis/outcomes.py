@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from nblib import artefacts
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
 from nblib.synthesis import generations, prompts
 from nblib.synthesis.client import Prices, Server
@@ -20,10 +19,7 @@ def load_recording(file: str | Path) -> tuple[pd.DataFrame, Server]:
 
     Raises:
         SynthesisError: no such file, nothing in it, or answers of several models or sampling parameters.
-        DamageError: the file has a sidecar, and isn't as it was when that was written.
     """
-    if artefacts.sidecar(file).is_file():
-        artefacts.check(file)
     anchors: dict[str, str] = {}
     models = set()
     for generation in generations.read(file):

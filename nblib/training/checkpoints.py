@@ -26,7 +26,7 @@ def reserve_folder(folder: Path, about: dict[str, Any]) -> None:
     Raises:
         FinetuningError: it holds the checkpoints of another.
     """
-    mine = json.loads(json.dumps(about))
+    mine = artefacts.as_json(about)
     file = folder / RESERVED
     if file.is_file() and last_checkpoint(folder) and artefacts.read_json(file) != mine:
         raise FinetuningError(
@@ -59,13 +59,9 @@ def run(trainer: Trainer, folder: Path, out_of_memory: FinetuningError) -> pd.Da
 
     Returns:
         The history: step, epoch, loss (a mean over the steps since the row before), learning_rate.
-
-    Raises:
-        PathError: the disk is full.
     """
     try:
-        with paths.naming_full_disk(folder):
-            trainer.train(resume_from_checkpoint=last_checkpoint(folder))
+        trainer.train(resume_from_checkpoint=last_checkpoint(folder))
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "memory" not in str(error):
             raise

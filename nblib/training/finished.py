@@ -6,14 +6,11 @@ again and not run twice.
 
 import hashlib
 import json
-import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nblib import artefacts
-
-logger = logging.getLogger(__name__)
+from nblib import artefacts, paths
 
 TRAINED_FROM = "trained_from"  # the sidecar's key
 
@@ -44,9 +41,5 @@ def texts_sha256(rows: Iterable[Iterable[Any]]) -> str:
 
 
 def is_finished(folder: str | Path, fingerprint: str) -> bool:
-    """Whether the folder holds, undamaged, a model that was trained from just that."""
-    try:
-        return artefacts.about(folder).get(TRAINED_FROM) == fingerprint and artefacts.check(folder).is_dir()
-    except artefacts.DamageError as error:
-        logger.warning("Trained again, because of damage: %s", error)
-        return False
+    """Whether the folder holds a model that was trained from just that."""
+    return paths.resolve(folder).is_dir() and artefacts.about(folder).get(TRAINED_FROM) == fingerprint

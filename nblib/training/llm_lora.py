@@ -20,7 +20,7 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments
 
 from nblib import artefacts, paths
-from nblib.errors import check_positive, check_seed
+from nblib.errors import check_numbers
 from nblib.models import language_models, llm_adapters
 from nblib.models.language_models import Dtype, LanguageModel
 from nblib.models.llm_adapters import LoraError
@@ -72,8 +72,7 @@ class Settings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "targets", tuple(self.targets))  # JSON has lists
         numbers = ("epochs", "rank", "alpha", "learning_rate", "batch_size", "accumulation")
-        check_positive(LoraError, **{name: getattr(self, name) for name in numbers})
-        check_seed(LoraError, self.seed)
+        check_numbers(self.seed, **{name: getattr(self, name) for name in numbers})
         if not 0 <= self.dropout < 1:
             raise LoraError(f"dropout must be from 0 to below 1, and is {self.dropout}.")
         if self.batch_size % self.accumulation:

@@ -62,7 +62,6 @@ def merge(
     for folder in folders:
         if not (folder / ADAPTER_CONFIG).is_file():
             raise FinetuningError(f"There is no LoRA in {folder}. Train one by notebook 04 with method 'lora'.")
-        artefacts.check(folder)
     names = [f"lora_{place}" for place in range(len(folders))]
     tuned = PeftModel.from_pretrained(model[0].auto_model, str(folders[0]), adapter_name=names[0])
     for name, folder in zip(names[1:], folders[1:], strict=True):
@@ -91,7 +90,7 @@ def keep(
         about: for the sidecar.
 
     Raises:
-        FinetuningError, DamageError: see `merge`.
+        FinetuningError: see `merge`.
     """
     folder = paths.resolve(folder)
     artefacts.check_replaceable(folder)

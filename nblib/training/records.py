@@ -4,7 +4,6 @@ Below `<run>/trainings/<name>/` stand `training.json` (settings, checksums of wh
 and the tables that a notebook shows of it. So a training can be shown where its weights are not.
 """
 
-import logging
 import shutil
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -13,9 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from nblib import artefacts, paths, provenance
-
-logger = logging.getLogger(__name__)
+from nblib import artefacts, paths
 
 FILE = "training.json"
 # Trainings from before there were records name their settings alone: what else made them can't be compared.
@@ -49,8 +46,8 @@ class Record:
 
     def add(self, name: str, table: pd.DataFrame, **about: Any) -> "Record":
         """The record with one more table, or another one of that name, and what is known of it."""
-        file = artefacts.write_table(table, self.folder / f"{name}.csv")
-        about = {**self.about, **about, "tables": {**self.about["tables"], name: artefacts.sha256(file)}}
+        artefacts.write_table(table, self.folder / f"{name}.csv")
+        about = {**self.about, **about, "tables": sorted({*self.about["tables"], name})}
         artefacts.write_json(self.folder / FILE, about)
         return Record(self.folder, about, self.unknown)
 
@@ -80,7 +77,7 @@ def save(folder: str | Path, made_from: Mapping[str, Any], tables: Mapping[str, 
     folder = paths.resolve(folder)
     if (folder / FILE).is_file():
         shutil.rmtree(folder)
-    record = Record(folder, provenance.collect(**about, made_from=dict(made_from), tables={}))
+    record = Record(folder, artefacts.provenance(**about, made_from=dict(made_from), tables=[]))
     for name, table in tables.items():
         record = record.add(name, table) if len(table) else record
     artefacts.write_json(folder / FILE, record.about)
@@ -88,26 +85,16 @@ def save(folder: str | Path, made_from: Mapping[str, Any], tables: Mapping[str, 
 
 
 def load(folder: str | Path) -> Record | None:
-    """The record in a folder; None where there is none.
-
-    Raises:
-        DamageError: it is damaged, or has a table of another training.
-    """
-    folder = paths.resolve(folder)
-    if not (folder / FILE).exists():
-        return None
-    about = artefacts.read_json(folder / FILE)
-    for name, digest in about["tables"].items():
-        if artefacts.sha256(artefacts.check(folder / f"{name}.csv")) != digest:
-            raise artefacts.DamageError(f"{folder / name}.csv is of another training than {folder / FILE}.")
-    return Record(folder, about)
+    """The record in a folder; None where there is none."""
+    file = paths.resolve(folder) / FILE
+    return Record(file.parent, artefacts.read_json(file)) if file.is_file() else None
 
 
 def find(
     folder: str | Path, made_from: Mapping[str, Any], tables: Collection[str], about: Mapping[str, Any],
     apart_from: Collection[str] = (),
 ) -> Record | None:  # fmt: skip
-    """The record in a folder, where it is undamaged, has these tables, and is of just this training.
+    """The record in a folder, where it has these tables and is of just this training.
 
     Args:
         made_from: of the training that is asked for; what JSON doesn't know counts as its text. A record that lacks some of
@@ -115,12 +102,7 @@ def find(
         about: what else is known of it: without a checksum of the texts, their name and number must be those of the record.
         apart_from: what may be other than that.
     """
-    try:
-        record = load(folder)
-    except artefacts.DamageError as error:
-        logger.warning("Trained again, because its record is damaged: %s", error)
-        return None
-    if record is None:
+    if (record := load(folder)) is None:
         return None
     kept = record.about
     named, asked = kept["made_from"], artefacts.as_json(made_from)
@@ -130,7 +112,7 @@ def find(
         differing += [
             name for name, value in about.items() if name not in ("scale", "name") and kept.get(name) != value
         ]
-    if differing or not CHECKSUMS.keys() >= set(unknown) or not set(tables) <= kept["tables"].keys():
+    if differing or not CHECKSUMS.keys() >= set(unknown) or not set(tables) <= set(kept["tables"]):
         return None
     return replace(record, unknown=tuple(CHECKSUMS[name] for name in unknown))
 

@@ -24,7 +24,7 @@ from transformers import TrainerCallback
 
 from nblib import artefacts, paths
 from nblib.corpora import pairs
-from nblib.errors import check_positive, check_seed
+from nblib.errors import check_numbers
 from nblib.models import encoders, rankers
 from nblib.models.folders import FinetuningError
 from nblib.models.rankers import Cross, LateInteraction
@@ -82,8 +82,7 @@ class Settings:
             if getattr(self, name) not in known:
                 raise FinetuningError(f"Unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}.")
         numbers = ("learning_rate", "epochs", "batch_size", "rank")
-        check_positive(FinetuningError, **{name: getattr(self, name) for name in numbers})
-        check_seed(FinetuningError, self.seed)
+        check_numbers(self.seed, **{name: getattr(self, name) for name in numbers})
         if self.order != "together" and "statements" not in self.kinds:
             raise FinetuningError(
                 f"The order {self.order!r} needs the kind statements. Add it, or leave the order out."

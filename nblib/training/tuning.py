@@ -16,7 +16,7 @@ import torch
 from datasets import DatasetDict
 from torch import nn
 
-from nblib import artefacts, paths, provenance
+from nblib import artefacts, paths
 from nblib.models import encoders
 from nblib.models.folders import FinetuningError
 from nblib.training import checkpoints, finished, interpolation, records, trainer
@@ -204,7 +204,7 @@ license: {"apache-2.0" if settings.base.startswith("all-") else "other"}
 |---|---|
 {listed}
 
-**Provenance.** {provenance.line()}; {artefacts.BESIDE}.
+**Provenance.** {artefacts.provenance_line()}; {artefacts.BESIDE}.
 
 **Use.** {trainer.ARCHITECTURES[architecture].use}. **Limits.** English; one voice of training data; similarities are
 lower than the base's for anything negated, so thresholds tuned for the base need tuning anew.

@@ -1,12 +1,13 @@
 """The reference predictions: with this archive notebooks 08, 09, 10 and 13 need no model.
 
-`nblib unpack official` restores the files below `runs/official`; what a run has of its own stays, unless it is damaged.
+`nblib unpack official` restores the files below `runs/official`; what a run has of its own stays.
 """
 
 import io
 import json
 import os
 import tarfile
+import tempfile
 import time
 from pathlib import Path
 
@@ -27,78 +28,61 @@ COMPARING = ("08_hedge_trainings", "09_nevir_architectures", "10_semantoneg_fami
 PARAMETERS = {name[:2]: f"{name[:2]}_parameters.json" for name in COMPARING}
 
 
-class PredictionsError(StudyError):
-    """Predictions that can't be packed or unpacked."""
-
-
 def archive(scale: str) -> Path:
     """The archive of a scale."""
     return paths.inside(paths.FIGURES, scale, "predictions.tar.xz")
 
 
 def pack(scale: str, target: Path) -> None:
-    """Pack a run's predictions; the same files always give the same bytes.
+    """Pack a run's predictions, with their SHA-256 beside them; the same files always give the same bytes.
 
     Raises:
-        PredictionsError: notebook 08, 09 or 10 was not executed in this run.
-        DamageError: a file is not as it was written.
+        StudyError: notebook 08, 09 or 10 was not executed in this run.
     """
     run = paths.resolve(f"runs/{scale}")
     packed = {}
     for name, parameters in zip(COMPARING, PARAMETERS.values(), strict=True):
         executed = run / "notebooks" / f"{name}.ipynb"
         if not executed.is_file():
-            raise PredictionsError(f"No executed notebook at {executed}. Run: make study SCALE={scale}")
+            raise StudyError(f"No executed notebook at {executed}. Run: make study SCALE={scale}")
         given = json.loads(executed.read_text(encoding="utf-8"))["metadata"]["papermill"]["parameters"]
         packed[parameters] = json.dumps(given, indent=2, sort_keys=True).encode()
     found = [file for part in {*PARTS, *PICTURES} for file in run.glob(part) if file.is_file()]
     kept = [file for file in found if not any(file.match(name) for name in TEXTS)]
-    packed |= {file.relative_to(run).as_posix(): artefacts.check(file).read_bytes() for file in kept}
-    write(packed, target)
-
-
-def write(packed: dict[str, bytes], target: Path) -> None:
-    """Write files by their names into an archive."""
-    with artefacts.write(target) as draft, tarfile.open(draft, "w:xz") as tar:
+    packed |= {file.relative_to(run).as_posix(): file.read_bytes() for file in kept}
+    with paths.write_atomically(target) as draft, tarfile.open(draft, "w:xz") as tar:
         for name, content in sorted(packed.items()):
             about = tarfile.TarInfo(name)
             about.size = len(content)
             tar.addfile(about, io.BytesIO(content))
+    artefacts.write_json(artefacts.sidecar(target), {artefacts.SHA256: artefacts.sha256(target)})
 
 
 def unpack(scale: str, run_dir: str | Path) -> tuple[int, int]:
-    """Unpack a scale's predictions below a run: those that aren't there, or are damaged there.
+    """Unpack a scale's predictions below a run: those that aren't there.
 
     Returns:
-        How many files were unpacked, and how many were whole and stayed.
+        How many files were unpacked, and how many were there and stayed.
 
     Raises:
-        PredictionsError: there are none of that scale, or the archive holds anything but files.
-        DamageError: the archive is not as it was written; then nothing is unpacked.
+        StudyError: there are none of that scale, or the archive is not as it was written; then nothing is unpacked.
     """
     source, run = archive(scale), paths.writable_folder(run_dir)
     if not source.is_file():
-        raise PredictionsError(
+        raise StudyError(
             f"No reference predictions at {source}: only the official scale has them. Restore it: git checkout {source}"
         )
-    with tarfile.open(artefacts.check(source)) as tar:
-        members = tar.getmembers()
-        if others := [member.name for member in members if not member.isfile()]:
-            raise PredictionsError(f"{source} holds {others[0]!r}, which is no file. Restore it: git checkout {source}")
-        packed = {member.name: tar.extractfile(member).read() for member in members}
-    files = {name: paths.inside(run, *name.split("/")) for name in packed}
-    wanted = [name for name in packed if not _stays(name, files[name], packed)]
-    now = time.time_ns()  # one date for all: to the workflow none is older than what it was made from
-    for name in wanted:
-        with paths.write_atomically(files[name]) as draft:
-            draft.write_bytes(packed[name])
-        os.utime(files[name], ns=(now, now))
+    artefacts.check(source)
+    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=run) as draft:
+        with tarfile.open(source) as tar:
+            tar.extractall(draft, filter="data")
+        packed = [file.relative_to(draft).as_posix() for file in Path(draft).rglob("*") if file.is_file()]
+        there = {name for name in packed if (run / name).exists()}
+        # The sidecar of a file that stays isn't unpacked, either
+        wanted = [name for name in packed if name not in there and name.removesuffix(".json") not in there]
+        now = time.time_ns()  # one date for all: to the workflow none is older than what it was made from
+        for name in sorted(wanted, reverse=True):  # sidecars first: one that a kill leaves out would stay out
+            os.utime(Path(draft, name), ns=(now, now))
+            paths.writable_folder((run / name).parent)
+            os.replace(Path(draft, name), run / name)
     return len(wanted), len(packed) - len(wanted)
-
-
-def _stays(name: str, file: Path, packed: dict[str, bytes]) -> bool:
-    """Whether a run's own file is kept: it is whole (a sidecar: what it belongs to is)."""
-    if name in PARAMETERS.values():
-        return file.is_file() and file.read_bytes() == packed[name]
-    described = name.endswith(".json") and name.removesuffix(".json") in packed
-    return artefacts.is_whole(file.with_suffix("") if described else file)

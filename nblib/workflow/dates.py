@@ -35,7 +35,7 @@ def check(run: Path) -> None:
 def renew(run: Path) -> None:
     """Date each source that has changed since the run's last start as of now, though its own date may be an old one."""
     file = run / SOURCES
-    known = artefacts.read_json(file) if artefacts.is_whole(file) else {}
+    known = artefacts.read_json(file) if file.is_file() else {}
     found = {str(source.relative_to(paths.PROJECT_ROOT)): source for source in _sources()}
     sums = {name: hashlib.sha256(source.read_bytes()).hexdigest() for name, source in found.items()}
     for name, digest in sums.items():

@@ -61,7 +61,7 @@ def record(scale: str) -> dict[str, list[str]]:
     Raises:
         RecordError: there is no finished run, its report is too large, it has scores in bfloat16, or not all its
             pages were made by one clean commit.
-        ReportError, PredictionsError: the report can't be built, or a comparing notebook is missing.
+        ReportError, StudyError: the report can't be built, or a comparing notebook is missing.
     """
     run, target = paths.inside("runs", scale), paths.inside(paths.FIGURES, scale)
     if not (run / "figures" / "scoreboard.csv").is_file():

@@ -113,7 +113,7 @@ def test_stored_predictions_that_are_not_whole_are_named(what, without_weights, 
     else:
         artefacts.write_json(folder / "system.json", {"name": "model", "kind": "bi-encoder", "fingerprint": None})
     said = {
-        "damage": "nevir_mini_test.parquet is damaged",
+        "damage": "nevir_mini_test.parquet can't be read, it is damaged",
         "items": "on other items",
         "fingerprint": "neither the weights",
     }

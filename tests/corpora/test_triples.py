@@ -7,6 +7,7 @@ from nblib import artefacts, corpora
 from nblib.corpora import hedgetriple, triples
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
 from nblib.corpora.triples import TripleError
+from nblib.errors import StudyError
 
 VARIANTS = [*NEGATIONS, *HEDGES]
 
@@ -211,7 +212,7 @@ def test_anchors_that_cannot_be_used_are_refused_with_what_makes_them(tmp_path):
         triples.load_anchors(put(table.drop(columns=["split", "phrase"]), tmp_path))
     file = put(table, tmp_path)
     file.write_bytes(file.read_bytes()[:-200])
-    with pytest.raises(artefacts.DamageError, match=r"anchors.parquet is damaged.*Make it anew: nblib run 03"):
+    with pytest.raises(StudyError, match=r"anchors.parquet can't be read, it is damaged"):
         triples.load_anchors(file)
 
 

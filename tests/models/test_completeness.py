@@ -10,7 +10,6 @@ from support.language import tiny_llama
 
 from nblib.errors import StudyError
 from nblib.models import encoders, language_models, llm_adapters, rankers
-from nblib.models.completeness import IncompleteError
 from nblib.models.weights import WEIGHTS
 
 
@@ -32,14 +31,14 @@ def without_last_layer(tensors):
 
 def test_an_encoder_that_lacks_a_layer_is_refused(copy_of_tiny):
     edit(copy_of_tiny / WEIGHTS, without_last_layer)
-    with pytest.raises(IncompleteError, match=r"copied lacks weights: 16, the first encoder\.layer\.1\."):
+    with pytest.raises(StudyError, match=r"copied lacks weights: 16, the first encoder\.layer\.1\."):
         encoders.load(str(copy_of_tiny), device="cpu")
 
 
 def test_an_encoder_with_more_layers_than_its_configuration_is_refused(copy_of_tiny):
     config = copy_of_tiny / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"num_hidden_layers": 1}))
-    with pytest.raises(IncompleteError, match=r"copied has unexpected weights: 16, the first encoder\.layer\.1\."):
+    with pytest.raises(StudyError, match=r"copied has unexpected weights: 16, the first encoder\.layer\.1\."):
         encoders.load(str(copy_of_tiny), device="cpu")
 
 
@@ -54,14 +53,14 @@ def test_weights_of_another_size_are_refused(copy_of_tiny):
 
 def test_a_bare_transformer_is_refused(copy_of_tiny):
     (copy_of_tiny / "modules.json").unlink()
-    with pytest.raises(IncompleteError, match=r"copied has no modules\.json, so its pooling isn't known"):
+    with pytest.raises(StudyError, match=r"copied has no modules\.json, so its pooling isn't known"):
         encoders.load(str(copy_of_tiny), device="cpu")
 
 
 def test_an_encoder_without_a_tokenizer_is_refused(copy_of_tiny):
     for name in ("tokenizer.json", "vocab.txt"):
         (copy_of_tiny / name).unlink(missing_ok=True)
-    with pytest.raises(IncompleteError, match="copied has no tokenizer"):
+    with pytest.raises(StudyError, match="copied has no tokenizer"):
         encoders.load(str(copy_of_tiny), device="cpu")
 
 
@@ -80,7 +79,7 @@ class Canary:
 def test_pickled_weights_are_refused_and_not_read(copy_of_tiny, tmp_path, load, name):
     (copy_of_tiny / WEIGHTS).unlink()
     (copy_of_tiny / name).write_bytes(pickle.dumps(Canary(tmp_path / "ran")))
-    with pytest.raises(IncompleteError, match=rf"{name} holds pickled weights.*safetensors"):
+    with pytest.raises(StudyError, match=rf"{name} holds pickled weights.*safetensors"):
         load(str(copy_of_tiny), device="cpu")
     assert not (tmp_path / "ran").exists()
 
@@ -129,7 +128,7 @@ def test_a_lora_that_lacks_weights_is_refused(base, tmp_path, change, fault):
     tuned.save_pretrained(str(tmp_path / "lora"))
     assert llm_adapters.load(str(base), tmp_path / "lora").name == "lora"
     edit(tmp_path / "lora" / "adapter_model.safetensors", change)
-    with pytest.raises(IncompleteError, match=fault):
+    with pytest.raises(StudyError, match=fault):
         llm_adapters.load(str(base), tmp_path / "lora")
     (tmp_path / "lora" / "adapter_config.json").write_text("[]")
     with pytest.raises(llm_adapters.LoraError, match=r"names no base_model_name_or_path"):

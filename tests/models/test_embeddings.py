@@ -1,13 +1,15 @@
 """Embeddings: each text once through the model, the same vectors ever after, and nothing unusable passed on."""
 
 import multiprocessing
+import sqlite3
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from support.encoders import fitted_adapter, written
+from support.encoders import fitted_adapter, tiny, written
 
+from nblib.errors import StudyError
 from nblib.models import embeddings, encoders, registry
 from nblib.models.embeddings import EmbeddingError
 from nblib.models.negation_adapter import adapt
@@ -263,3 +265,39 @@ def test_bfloat16_reaches_the_base_under_an_adapter(tiny_encoder, fresh_cache):
 def test_an_unknown_precision_is_refused(tiny_encoder):
     with pytest.raises(registry.ModelError, match="float32, bfloat16"):
         encoders.with_precision(tiny_encoder, "float16")
+
+
+def test_a_full_disk_under_the_embeddings_is_named_and_keeps_what_is_stored(tmp_path, fresh_cache, monkeypatch):
+    encoder = tiny(tmp_path)
+    embeddings.encode(encoder, TEXTS)
+
+    def put(*_):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(embeddings._Store, "put", put)
+    with pytest.raises(StudyError, match=r"\.sqlite can't be written: the disk is full\. Free space"):
+        embeddings.encode(encoder, ["another text"])
+    assert embeddings.not_encoded(encoder, TEXTS) == []
+
+
+@pytest.mark.parametrize("spoil", ["vector = zeroblob(128)", "vector = NULL", "vector = x'00'", "crc = crc + 1"])
+def test_a_damaged_embedding_is_computed_again(tmp_path, fresh_cache, spoil):
+    encoder = tiny(tmp_path)
+    right = embeddings.encode(encoder, TEXTS)
+    (file,) = (fresh_cache / "embeddings").glob("*.sqlite")
+    for _ in range(2):  # the second time, what was put back is whole
+        with sqlite3.connect(file) as store:
+            store.execute(f"UPDATE vectors SET {spoil} WHERE text = (SELECT text FROM vectors LIMIT 1)")
+        store.close()
+        assert np.allclose(embeddings.encode(encoder, TEXTS), right, atol=1e-6)
+
+
+def test_embeddings_of_an_earlier_version_get_their_checksums(tmp_path, fresh_cache):
+    encoder = tiny(tmp_path)
+    right = embeddings.encode(encoder, TEXTS)
+    (file,) = (fresh_cache / "embeddings").glob("*.sqlite")
+    with sqlite3.connect(file) as store:
+        store.execute("ALTER TABLE vectors DROP COLUMN crc")
+    store.close()
+    assert np.array_equal(embeddings.encode(encoder, TEXTS), right)
+    assert embeddings.not_encoded(encoder, TEXTS) == []

@@ -9,8 +9,8 @@ import torch
 import yaml
 
 from nblib import artefacts, paths
+from nblib.errors import StudyError
 from nblib.models import encoders, registry, weights
-from nblib.models.completeness import IncompleteError
 from nblib.models.folders import ADAPTER_CONFIG
 from nblib.models.registry import ModelError, ModelSpec
 from nblib.training import interpolation
@@ -34,7 +34,7 @@ def test_an_unreachable_registered_model_is_not_told_its_own_name():
 
 
 def test_a_folder_that_holds_no_model_is_refused(tmp_path):
-    with pytest.raises(IncompleteError, match="has no tokenizer"):
+    with pytest.raises(StudyError, match="has no tokenizer"):
         encoders.load(str(tmp_path))
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from nblib import paths
 from nblib.results import published
 
 EXHIBITS = {
@@ -29,6 +30,17 @@ def test_a_papers_numbers_load_with_numbers_as_floats_and_texts_as_texts(paper):
     assert (table.metric != "").all()
     numbers = table[table.value.notna()]
     assert (numbers.printed.astype(float) == numbers.value).all()
+
+
+def test_every_cell_of_the_tables_is_a_number_or_one_line_of_text():
+    numbers = {"value", "std", "score", "parameters", "percent"}
+    words = {"None", "q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj"}  # Truong's Table 4
+    for file in (paths.DATA / "published").glob("*.csv"):
+        table = published.read(file.name)
+        assert len(table) and table.map(str.isprintable).all(axis=None), file
+        for column in numbers & {*table.columns}:
+            right = table[column].str.fullmatch(r"[+-]?\d+(\.\d+)?(e-?\d+)?") | table[column].isin({"", *words})
+            assert right.all(), f"{file}, {column}: {table[column][~right].tolist()}"
 
 
 def test_a_printed_number_keeps_its_digits():

@@ -16,8 +16,8 @@ from support.language import WORDS, tiny_llama
 from transformers import AutoTokenizer
 
 from nblib.corpora import triples
+from nblib.errors import StudyError
 from nblib.models import language_models, llm_adapters
-from nblib.models.completeness import IncompleteError
 from nblib.models.folders import FinetuningError
 from nblib.models.llm_adapters import LoraError
 from nblib.results import published
@@ -146,7 +146,7 @@ def test_steps_that_cannot_be_shared_are_refused(settings, table, tmp_path):
     with pytest.raises(LoraError, match=r"in 3 equal parts\. Choose an accumulation"):
         replace(settings, accumulation=3)
     for name in ("epochs", "rank", "alpha", "accumulation"):
-        with pytest.raises(LoraError, match=f"{name} must be above 0, and is 0"):
+        with pytest.raises(StudyError, match=f"{name} must be above 0, and is 0"):
             replace(settings, **{name: 0})
     with pytest.raises(LoraError, match="8 pairs a step can't be shared by 3 processes"):
         llm_lora.train(settings, table, tmp_path, processes=3)
@@ -155,7 +155,7 @@ def test_steps_that_cannot_be_shared_are_refused(settings, table, tmp_path):
 def test_a_base_without_tokenizer_is_refused(folder, settings, table, tmp_path):
     mute = shutil.copytree(folder, tmp_path / "mute")
     (mute / "tokenizer.json").unlink()
-    with pytest.raises(IncompleteError, match="mute has no tokenizer"):
+    with pytest.raises(StudyError, match="mute has no tokenizer"):
         llm_lora.train(replace(settings, base=str(mute)), table, tmp_path / "work")
 
 

@@ -10,6 +10,7 @@ import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
 from support.encoders import toy_examples, toy_triples, with_exclusions
 
+from nblib.errors import StudyError
 from nblib.models import encoders, rankers
 from nblib.models.folders import FinetuningError
 from nblib.training import batches, checkpoints, trainer
@@ -45,7 +46,7 @@ def same_weights(first, second):
     ],
 )
 def test_settings_that_mean_nothing_are_refused(wrong, message):
-    with pytest.raises(FinetuningError, match=message):
+    with pytest.raises(StudyError, match=message):
         Settings("any", **wrong)
 
 

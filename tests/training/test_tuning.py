@@ -221,21 +221,6 @@ def test_another_trainings_record_is_not_taken(what, toy, evaluator, without_wei
     assert not tune(settings, tmp_path, evaluator=measures, **more).found and len(trainings) == 1
 
 
-@pytest.mark.parametrize("file", ["training.json", "epochs.csv"])
-def test_a_damaged_record_is_named_and_not_shown(file, toy, evaluator, without_weights, tmp_path, caplog):
-    record = without_weights(tmp_path).record.folder
-    (record / file).write_text((record / file).read_text().replace("1", "2"))
-    assert not tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0]).found
-    assert f"Trained again, because its record is damaged: {record / file} is damaged" in caplog.text
-
-
-def test_a_table_of_another_training_damages_a_record(toy, evaluator, without_weights, tmp_path, caplog):
-    record = without_weights(tmp_path).record.folder
-    artefacts.write_table(pd.DataFrame({"epoch": [1]}), record / "epochs.csv")
-    assert not tune(toy, tmp_path, evaluator=evaluator(), alphas=[0.5, 1.0]).found
-    assert "epochs.csv is of another training" in caplog.text
-
-
 class Killed(BaseException):
     """What ends a training at once."""
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from nblib import paths, results, shipped, stats
+from nblib import paths, results, stats
 from nblib.corpora import registry
 from nblib.results import published
 
@@ -28,7 +28,7 @@ def paper_types() -> pd.DataFrame:
     folder = paths.DATA / "published"
     pairs = registry.read_jsonl(folder / "truong_table5_examples.jsonl")
     examples = {pair["error_type"]: pair["tuned"] for pair in pairs}
-    table = shipped.read_table("truong_table5.csv", ("error_type", "description", "percent"), ("percent",))
+    table = published.read("truong_table5.csv", "percent")
     table = table.rename(columns={"error_type": "type"})
     categories = {name: category for category, name in CATEGORIES.items()}
     table = table.assign(category=table.type.map(categories), example=table.type.map(examples))

@@ -37,7 +37,7 @@ def file_of(folder: str | Path, annotator: str, number: int) -> Path:
     """The file of an annotator's pass.
 
     Raises:
-        LabelError, PathError: the name can't be part of a file's.
+        LabelError: the name can't be part of a file's.
     """
     name = f"gsm8k_{annotator}_{number}.csv"
     if not _NAME.fullmatch(name):

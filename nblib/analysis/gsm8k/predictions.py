@@ -96,7 +96,6 @@ def load(file: str | Path) -> pd.DataFrame:
 
     Raises:
         PredictionError: there is no file, a column is missing, an id is repeated, or there are no rows.
-        DamageError: it is not as it was written.
     """
     named, file = Path(file), paths.resolve(file)
     if not file.is_file():

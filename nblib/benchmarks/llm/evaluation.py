@@ -132,7 +132,7 @@ def _asked(model: LanguageModel, fingerprint: str, name: str, how: Mapping[str, 
 def _stored(asked: dict[str, Any], run_dir: str | Path, model: str, name: str) -> tuple[pd.DataFrame, float] | None:
     """The predictions from those answers, and the seconds that asking took."""
     file = scoring.predictions_file(run_dir, model, name)
-    if not artefacts.is_whole(file) or (about := artefacts.about(file)).get("asked") != asked:
+    if not file.is_file() or (about := artefacts.about(file)).get("asked") != asked:
         return None
     return artefacts.read_table(file), about["seconds"]
 

@@ -19,7 +19,7 @@ from nblib.results import measurements
 SWEEP = "sweep"  # the folder below a run with the trainings of its sweep (Snakefile)
 # Of a sidecar: when and how fast would differ from run to run.
 KEPT_PROVENANCE = ("commit", "device", "python", "packages")
-STATE = re.compile(r"· commit (\S+) ·")  # in the line that a notebook prints first (provenance.line)
+STATE = re.compile(r"· commit (\S+) ·")  # in the line that a notebook prints first (artefacts.provenance_line)
 
 
 class ReportError(StudyError):

@@ -48,7 +48,6 @@ def build(scale: str, *, provisional: bool = False) -> Path:
         ReportError: no notebook of that scale has been executed, or one can't be read.
         ResultsError: a results file breaks the schema.
         FileNotFoundError: there are no results.
-        PathError: the disk is full.
     """
     run = paths.resolve(f"runs/{scale}")
     target = run / "report"

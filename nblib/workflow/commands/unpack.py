@@ -1,7 +1,7 @@
 """Unpack the predictions of the reference run, so that notebooks 08 to 10 and 13 need no model.
 
 examples:
-  nblib unpack official                     below runs/official; whole files that are there stay
+  nblib unpack official                     below runs/official; files that are there stay
   nblib unpack official --run-dir runs/mine
 """
 
@@ -29,5 +29,5 @@ def run(arguments: argparse.Namespace) -> None:
     names = {number: next(paths.NOTEBOOKS.glob(f"{number}_*.ipynb")).name for number in given}
     commands = [f"  nblib run {number} {run_dir}/notebooks/{names[number]} {given[number]}" for number in given]
     commands += [f"  nblib report {arguments.scale}"] * (arguments.run_dir is None)
-    summary = f"{run_dir}: {unpacked} files unpacked, {kept} were there, whole, and are kept. No model is needed for"
+    summary = f"{run_dir}: {unpacked} files unpacked, {kept} were there and are kept. No model is needed for"
     sys.stdout.write("\n".join([summary, *commands]) + "\n")

@@ -11,6 +11,7 @@ from nblib import artefacts, paths
 from nblib.analysis.gsm8k import predictions
 from nblib.analysis.gsm8k.predictions import FLEXIBLE, INVALID, STRICT, PredictionError, extract
 from nblib.corpora import registry
+from nblib.errors import StudyError
 
 SOLUTIONS = [
     "5 * 2 = 10\n#### 10", "So $1,000.\n#### 1,000", "#### $10", "The answer is 10.", "nothing", "", "#### -3", "#### 10.0",
@@ -127,7 +128,7 @@ def test_bad_files_are_refused(tmp_path, spoilt, fault):
     with pytest.raises(PredictionError, match=fault):
         predictions.load(tmp_path / "bad.parquet")
     (tmp_path / "bad.parquet").write_text("no parquet")
-    with pytest.raises(artefacts.DamageError, match=r"bad\.parquet is damaged"):
+    with pytest.raises(StudyError, match=r"bad\.parquet can't be read, it is damaged"):
         predictions.load(tmp_path / "bad.parquet")
 
 
