@@ -1,22 +1,22 @@
-# make study   the environment, then every notebook of a scale (SCALE=quick | official | paper), then the report
+# make study   the environment, then every notebook of a scale (SCALE=quick | official | paper), then the site
 # make test    the tests
-# make torture an hour of kills, full disks, damaged files and bad input; the next call goes on
 # make bench   ours beside the way it is commonly done, on an idle machine: docs/performance.md
 # Your own environment instead of .venv (conda, say): make study PYTHON=python
 
 SCALE ?= quick
 CORES ?= $(shell python3 -c "import os; print(len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count())")
 GPUS ?= 1
-MINUTES ?= 60
 ifeq ($(origin PYTHON),undefined)
 PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
 endif
 NBLIB := $(PYTHON) -m nblib.workflow.cli
-.PHONY: study test bench torture lint lab report record export audit
+.PHONY: study test bench lint lab report record
 
 study: $(ENVIRONMENT)
-	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
+	$(if $(wildcard config/$(SCALE).yaml),,$(error There is no scale '$(SCALE)'. Scales: quick, official, paper))
+	@$(PYTHON) -m snakemake --configfile config/$(SCALE).yaml --cores $(CORES) --resources gpu=$(GPUS) --rerun-incomplete --logger rich
+	@echo "Figures and tables: runs/$(SCALE)/figures. Open runs/$(SCALE)/site/index.html"
 
 # As many workers as cores, a file of tests to each in turn (the longest is not the last); one thread a worker, since more threads
 # than cores make torch crawl
@@ -25,9 +25,6 @@ test: $(ENVIRONMENT)
 
 bench: $(ENVIRONMENT)
 	@HF_HUB_OFFLINE=1 $(PYTHON) tests/performance/bench.py
-
-torture: $(ENVIRONMENT)
-	@PYTHONPATH=tests OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(PYTHON) tests/torture/torture.py --minutes $(MINUTES)
 
 lint: $(ENVIRONMENT)
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -c "from importlinter.cli import lint_imports_command as run; run()"
@@ -40,12 +37,6 @@ report: $(ENVIRONMENT)
 
 record: $(ENVIRONMENT)
 	@$(NBLIB) record $(SCALE)
-
-audit: $(ENVIRONMENT)
-	@$(NBLIB) audit
-
-export: $(ENVIRONMENT)
-	@$(NBLIB) export $(SCALE)
 
 .venv/installed: pyproject.toml constraints.txt weights.txt
 	@python3 -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "error: Python 3.11 or newer is needed, this is $$(python3 --version)."; exit 2; }
