@@ -12,7 +12,6 @@ from nblib.errors import StudyError, one_of, readable
 from nblib.results import measurements
 from nblib.results.measurements import ResultsError
 from nblib.synthesis import generations, outcomes
-from nblib.workflow.times import Times
 
 
 def test_a_notebook_shows_the_sentence_alone(capsys):
@@ -94,17 +93,6 @@ def test_the_sound_files_of_these_tests_are_read(name, tmp_path):
 def test_a_folder_in_place_of_a_recording_is_named(tmp_path):
     with pytest.raises(StudyError, match="is no file"):
         outcomes.load_recording(tmp_path)
-
-
-@pytest.mark.parametrize("content", ["{", "[1]", '{"a": "x"}', "\x00", "null"])
-def test_damaged_times_of_an_earlier_run_do_not_end_a_study(content, tmp_path, monkeypatch):
-    monkeypatch.setattr("nblib.paths.PROJECT_ROOT", tmp_path)
-    (tmp_path / "runs" / "quick").mkdir(parents=True)
-    (tmp_path / "runs" / "quick" / "times.json").write_text(content)
-    times = Times("quick")
-    assert times.last == {}
-    times.took("diagnosis", "", 3.0)
-    assert Times("quick").last == {"diagnosis/": 3.0}
 
 
 def test_a_table_of_measurements_that_is_none_is_one_sentence(tmp_path):
