@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from support.close import assert_close, close
 from support.encoders import fitted_adapter, written
 
 from nblib.models import embeddings, encoders, registry
@@ -58,7 +59,7 @@ def test_vectors_come_in_the_order_of_the_texts_whatever_their_length_and_repeat
     monkeypatch.setattr(embeddings, "CHUNK", 2)
     got = embeddings.encode(encoder, TEXTS)
     for text, vector in zip(TEXTS, got, strict=True):
-        np.testing.assert_allclose(vector, encoder.model.encode([text], prompt="")[0], rtol=1e-4, atol=1e-5)
+        assert_close(vector, encoder.model.encode([text], prompt="")[0])
     assert got[0].tobytes() == got[2].tobytes()
     assert got[0].tobytes() != got[3].tobytes()
 
@@ -77,7 +78,7 @@ def test_two_processes_give_the_embeddings_of_one(tiny_encoder, fresh_cache, mon
     together = embeddings.encode(tiny_encoder, texts)
     assert len(pools) == 1 and len(pools[0]["processes"]) == 2
     units = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (together, alone)]
-    assert abs(units[0] - units[1]).max() < 1e-6
+    assert_close(*units)
 
 
 def test_a_pandas_column_and_no_texts_at_all_are_fine(counted):
@@ -93,7 +94,7 @@ def test_another_prompt_or_model_does_not_share_vectors(counted):
     asking = replace(encoder, spec=replace(encoder.spec, query_prompt="find ", document_prompt=""))
     symmetric, query = (embeddings.encode(asking, TEXTS[:1], role=role) for role in ("symmetric", "query"))
     assert reached == [(TEXTS[0], ""), (TEXTS[0], "find ")]
-    assert not np.allclose(symmetric, query)
+    assert not close(symmetric, query)
     embeddings.encode(asking, TEXTS[:1], role="document")
     assert len(reached) == 2, "the same prompt gives the same vectors, whatever the role"
     embeddings.encode(replace(encoder, fingerprint="another"), TEXTS[:1])
@@ -118,7 +119,7 @@ def test_texts_of_like_numbers_of_tokens_share_a_batch_on_a_cpu(tiny_encoder, fr
     seen = lambda self, given, **options: batches.append(given) or encode(self, given, **options)  # noqa: E731
     monkeypatch.setattr(type(tiny_encoder.model), "encode", seen)
     monkeypatch.setattr(embeddings, "CPU_BATCH", 100)
-    np.testing.assert_allclose(embeddings.encode(tiny_encoder, texts), whole, atol=1e-6)
+    assert_close(embeddings.encode(tiny_encoder, texts), whole)
     tokens = [embeddings.token_counts(tiny_encoder, batch) for batch in batches]
     assert sorted(text for batch in batches for text in batch) == sorted(texts) and len(batches) > 3
     assert all(len(batch) == 1 or len(batch) * max(batch) <= 100 for batch in tokens)
@@ -228,7 +229,7 @@ def test_similarity_of_unequal_stacks_or_of_an_unknown_kind_is_refused():
 @pytest.mark.gpu
 def test_a_gpu_gives_the_same_vectors_as_the_cpu(tiny_encoder_folder, tiny_encoder):
     on_gpu = encoders.load(str(tiny_encoder_folder), device="cuda")
-    np.testing.assert_allclose(on_gpu.model.encode(TEXTS), tiny_encoder.model.encode(TEXTS), rtol=1e-3, atol=1e-4)
+    assert_close(on_gpu.model.encode(TEXTS), tiny_encoder.model.encode(TEXTS), times=10)
     assert on_gpu.fingerprint == tiny_encoder.fingerprint
 
 
@@ -245,7 +246,8 @@ def test_bfloat16_is_close_to_float32_and_has_a_name_a_fingerprint_and_embedding
     assert fast.fingerprint != tiny_encoder.fingerprint
     rounded = embeddings.encode(fast, TEXTS)
     assert rounded.dtype == np.float32
-    assert 1e-5 < np.abs(rounded - exact).max() < 0.05
+    assert_close(rounded, exact, "bfloat16")
+    assert not close(rounded, exact)
     assert embeddings.encode(tiny_encoder, TEXTS).tobytes() == exact.tobytes()
     assert embeddings.encode(fast, TEXTS).tobytes() == rounded.tobytes()
 
@@ -257,7 +259,7 @@ def test_bfloat16_reaches_the_base_under_an_adapter(tiny_encoder, fresh_cache):
     other = adapt(encoders.with_precision(tiny_encoder, "bfloat16"), fitted_adapter())
     assert (other.name, other.fingerprint) == ("tiny-encoder+adapter-bfloat16", fast.fingerprint)
     assert fast.name == other.name
-    assert np.abs(embeddings.encode(fast, TEXTS) - embeddings.encode(adapted, TEXTS)).max() > 1e-5
+    assert not close(embeddings.encode(fast, TEXTS), embeddings.encode(adapted, TEXTS))
 
 
 def test_an_unknown_precision_is_refused(tiny_encoder):
