@@ -17,7 +17,7 @@ from support.encoders import fitted_adapter, tiny
 from support.language import tiny_llama
 
 from nblib import artefacts, corpora, paths, results
-from nblib.analysis.gsm8k import labels, predictions
+from nblib.analysis.gsm8k import predictions
 from nblib.benchmarks import general_ability, mteb_catalogue, scoring
 from nblib.corpora import hedgetriple, triples
 from nblib.errors import StudyError
@@ -113,13 +113,6 @@ def _general(run: Path) -> Path:
     return artefacts.write_table(table, scoring.folder_of(run, "tiny") / general_ability.FILE)
 
 
-def _labels(run: Path) -> Path:
-    file = labels.file_of(run / "labels", "me", 1)
-    for k in range(8):
-        labels.put(file, f"item-{k}", f"solution {k}", labels.LABELS[k % len(labels.LABELS)])
-    return file
-
-
 def _system(run: Path) -> Path:
     about = {"name": "tiny", "fingerprint": "f" * 64, "parameters": 22.7, "trained_on": "authored negations"}
     return artefacts.write_json(scoring.folder_of(run, "tiny") / "system.json", about)
@@ -181,13 +174,11 @@ KINDS = {
     ),
     "generations": Kind(_generations, lambda run: list(generations.read(run / "synthesis" / "generations.jsonl"))),
     "recording": Kind(_recording, _read_recording),
-    "labels": Kind(_labels, lambda run: labels.read(run / "labels" / "gsm8k_me_1.csv").to_json()),
 }  # fmt: skip
 
-# No damage: the first pass of an annotator has not begun, a system not been scored, a training not been started, a question
-# not been answered. It is then done.
+# No damage: a system has not been scored, a training not been started, a question not been answered. It is then done.
 NOTHING_YET = {
-    ("labels", "absent"), ("system.json", "absent"), ("reserved training", "absent"), ("recording", "absent"),
+    ("system.json", "absent"), ("reserved training", "absent"), ("recording", "absent"),
     ("generations", "absent"), ("generations", "empty"), ("generations", "cut"), ("generations", "zeros"),
 }  # fmt: skip
 

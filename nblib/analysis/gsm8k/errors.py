@@ -41,7 +41,7 @@ def metric(category: str) -> str:
 
 
 def count_types(labels: pd.DataFrame, base_correct: pd.Series) -> pd.DataFrame:
-    """How many errors are of each type, by label pass (or LLM judge); undecided last.
+    """How many errors are of each type, by label pass; undecided last.
 
     Args:
         labels: a row per error, a column per pass.
@@ -84,7 +84,7 @@ def result_rows(labels: pd.Series, labelled_by: str, model: str, **about: object
 
     Args:
         labels: one per error.
-        labelled_by: an annotator's pass, or an LLM judge.
+        labelled_by: an annotator's pass.
         model: the tuned model.
         about: scale, data and trained_on of `results.row`.
     """

@@ -7,7 +7,6 @@ Annotators are people, unless their name begins with `model-`.
 
 import hashlib
 import re
-import time
 from itertools import combinations
 from pathlib import Path
 
@@ -33,30 +32,12 @@ def fingerprint(solution: str) -> str:
     return hashlib.sha256(solution.encode()).hexdigest()[:12]
 
 
-def file_of(folder: str | Path, annotator: str, number: int) -> Path:
-    """The file of an annotator's pass.
-
-    Raises:
-        LabelError, PathError: the name can't be part of a file's.
-    """
-    name = f"gsm8k_{annotator}_{number}.csv"
-    if not _NAME.fullmatch(name):
-        raise LabelError(
-            f"The annotator {annotator!r} may have only letters, digits, dots and hyphens in the name, and the pass must be a "
-            "number from 1."
-        )
-    return paths.inside(folder, name)
-
-
-def read(file: str | Path) -> pd.DataFrame:
-    """One pass; empty where it hasn't begun.
+def read(file: Path) -> pd.DataFrame:
+    """One pass.
 
     Raises:
         LabelError: a column is missing, a label unknown, or an item labelled twice.
     """
-    file = paths.resolve(file)
-    if not file.exists():
-        return pd.DataFrame(columns=COLUMNS, dtype=str)
     with readable(file, f"Correct its lines: a header {','.join(COLUMNS)}, then one for each label.", LabelError):
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
     if missing := [column for column in COLUMNS if column not in table]:
@@ -74,27 +55,6 @@ def read(file: str | Path) -> pd.DataFrame:
             shown = table[column].iloc[wrong[0]][:40]
             raise LabelError(f"{file}, row {wrong[0] + 2}: {shown!r} can't be a label's {column}. Correct it.")
     return table[COLUMNS]
-
-
-def put(file: str | Path, item: str, solution: str, label: str) -> pd.DataFrame:
-    """Save one label in place of an earlier one for the same solution.
-
-    Args:
-        item: the problem's id.
-        solution: the labelled text.
-
-    Raises:
-        LabelError: the label is unknown, or see `read`.
-    """
-    if label not in LABELS:
-        raise LabelError(f"The label {label!r} is unknown. Choose one of: {', '.join(LABELS)}.")
-    table, text = read(file), fingerprint(solution)
-    kept = table[(table.id != item) | (table.solution != text)]
-    new = pd.DataFrame([[item, text, label, time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())]], columns=COLUMNS)
-    table = pd.concat([kept, new], ignore_index=True)
-    with paths.write_atomically(file) as draft:
-        table.to_csv(draft, index=False, lineterminator="\n")
-    return table
 
 
 def load(folder: str | Path, errors: pd.DataFrame) -> pd.DataFrame:
