@@ -94,11 +94,10 @@ def estimate(
         item, value, unit, how (the arithmetic).
     """
     counted = size(config, settings)
-    per_weight = 0.5 + 1 / 16 if settings.four_bit else 2 if settings.bf16 else 4  # NF4 has a scale for each 64 weights
-    outer = 2 if settings.bf16 else 4
-    weights = (counted.blocks * per_weight + (counted.total - counted.blocks) * outer) / GIB
+    per_weight = 2 if settings.bf16 else 4
+    weights = counted.total * per_weight / GIB
     trained = counted.lora * ADAM / GIB
-    at_once = settings.batch_size / settings.accumulation / gpus * tokens
+    at_once = settings.batch_size / gpus * tokens
     block = at_once * config.hidden_size * INNER
     kept = at_once * config.hidden_size * 2
     layers = config.num_hidden_layers
@@ -111,7 +110,7 @@ def estimate(
     rows = [
         ("parameters", counted.total / 1e9, "10⁹", f"{counted.blocks / 1e9:.2f} of them in {layers} blocks"),
         ("trained parameters", counted.lora / 1e6, "10⁶", f"rank {settings.rank} on {', '.join(settings.targets)}"),
-        ("weights", weights, "GiB", f"{per_weight:g} bytes a parameter of the blocks, {outer} of the embeddings"),
+        ("weights", weights, "GiB", f"{per_weight:g} bytes a parameter of the blocks, {per_weight} of the embeddings"),
         ("LoRA and optimiser", trained, "GiB", f"{ADAM} bytes a trained parameter"),
         ("activations", activations, "GiB", f"{at_once:.0f} tokens at once, {how_kept}"),
         ("memory", memory, "GiB", f"{'fits' if memory < 0.9 * gpu.memory else 'does not fit'} one {gpu.name}"),
