@@ -182,7 +182,7 @@ def _devices() -> list[str]:
 
 def token_counts(encoder: Encoder, texts: Sequence[str], role: Role = "symmetric") -> np.ndarray:
     """Tokens of each text with the prompt of its role and the model's special tokens, before any truncation, int [n]; NaN
-    where the model has no tokenizer to ask (an API, a model of mteb's own)."""
+    where the model has no such tokenizer to ask (one of static embeddings)."""
     prompt, tokenizer = encoder.spec.prompt(role), getattr(encoder.model, "tokenizer", None)
     if not len(texts):
         return np.zeros(0, dtype=int)
