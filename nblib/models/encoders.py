@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from nblib import paths
 from nblib.errors import StudyError
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-Precision = Literal["float32", "bfloat16"]
-BFLOAT16 = "-bfloat16"  # ends the name of an encoder that computes so
-
 
 @dataclass(frozen=True)
 class Encoder:
@@ -37,7 +34,6 @@ class Encoder:
         transform: how they are computed, [n, dimension] → [n, dimension].
         cacheable: whether its embeddings are kept on disk; not those of a model in training.
         query_tower: what encodes queries, where that is another model.
-        precision: of the computation: float32, that of record, or bfloat16, for exploring.
     """
 
     spec: ModelSpec
@@ -47,7 +43,6 @@ class Encoder:
     transform: "Callable[[np.ndarray], np.ndarray] | None" = None
     cacheable: bool = True
     query_tower: "Encoder | None" = None
-    precision: Precision = "float32"
 
     @property
     def name(self) -> str:
@@ -152,24 +147,6 @@ def load_all(names: Sequence[str], *, allow_remote_code: bool = False) -> list[E
     if not names:
         raise ModelError("No encoder is named. Name one or more.")
     return [load(name, allow_remote_code=allow_remote_code) for name in names]
-
-
-def with_precision(encoder: Encoder, precision: Precision) -> Encoder:
-    """An encoder that computes in another precision; in bfloat16 under a name and a fingerprint of its own, so that its scores
-    and embeddings are never taken for those in float32.
-
-    Raises:
-        ModelError: an unknown precision.
-    """
-    if precision not in get_args(Precision):
-        raise ModelError(f"There is no precision {precision!r}. Known: {', '.join(get_args(Precision))}.")
-    if precision == encoder.precision:
-        return encoder
-    parts = {"base": encoder.base, "query_tower": encoder.query_tower}
-    parts = {part: one and with_precision(one, precision) for part, one in parts.items()}
-    spec = replace(encoder.spec, name=f"{encoder.name}{BFLOAT16}")
-    digest = hashlib.sha256(f"{encoder.fingerprint} {precision}".encode()).hexdigest()
-    return replace(encoder, spec=spec, fingerprint=digest, precision=precision, **parts)
 
 
 def _with_lora(folder: Path, allow_remote_code: bool, device: str | None) -> Encoder:

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nblib import artefacts, paths
 from nblib.errors import StudyError
-from nblib.models.encoders import BFLOAT16, Encoder, fingerprint, with_precision
+from nblib.models.encoders import Encoder, fingerprint
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -224,10 +224,9 @@ def adapt(encoder: Encoder, adapter: NegationAdapter) -> Encoder:
         AdapterError: the adapter was learnt on embeddings of another dimension.
     """
     similarity = "dot" if adapter.weighting == "original norms" else "cosine"
-    spec = replace(encoder.spec, name=f"{encoder.name.removesuffix(BFLOAT16)}+adapter", similarity=similarity)
+    spec = replace(encoder.spec, name=f"{encoder.name}+adapter", similarity=similarity)
     model = adapter.apply_to(encoder.model).eval()
-    adapted = Encoder(spec, model, fingerprint(model), base=encoder, transform=adapter.transform)
-    return with_precision(adapted, encoder.precision)
+    return Encoder(spec, model, fingerprint(model), base=encoder, transform=adapter.transform)
 
 
 def contributions(anchors: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
