@@ -35,15 +35,10 @@ class PredictionError(StudyError):
     """Predictions that are absent, malformed, or about other problems."""
 
 
-def task_file() -> Path:
-    """The file in which lm-eval declares gsm8k."""
-    return Path(str(files("lm_eval") / "tasks" / "gsm8k" / "gsm8k.yaml"))
-
-
 @cache
 def task() -> dict:
     """lm-eval's declaration of gsm8k: its filters and its metric's options."""
-    return yaml.safe_load(task_file().read_text(encoding="utf-8"))
+    return yaml.safe_load((files("lm_eval") / "tasks" / "gsm8k" / "gsm8k.yaml").read_text(encoding="utf-8"))
 
 
 @cache

@@ -1,6 +1,7 @@
 """GSM8K predictions: answers as lm-eval extracts them, described; two models' tables joined, errors drawn."""
 
 import json
+from importlib.resources import files
 
 import pandas as pd
 import pytest
@@ -53,7 +54,7 @@ def samples(tmp_path_factory):
     folder = tmp_path_factory.mktemp("task")
     rows = [{"question": f"Number {k}?", "answer": "5*2 = <<5*2=10>>10\n#### 10"} for k in range(len(SOLUTIONS))]
     (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    stock = predictions.task_file()
+    stock = files("lm_eval") / "tasks" / "gsm8k" / "gsm8k.yaml"
     (folder / "local.yaml").write_text(
         f"include: {stock}\ntask: gsm8k_local\ndataset_path: json\ndataset_name: null\n"
         f"dataset_kwargs: {{data_files: {{test: {folder / 'rows.jsonl'}}}}}\n"
