@@ -17,7 +17,7 @@ from support.encoders import fitted_adapter, tiny
 from support.language import tiny_llama
 
 from nblib import artefacts, corpora, paths, results
-from nblib.analysis.gsm8k import predictions
+from nblib.analysis import gsm8k
 from nblib.benchmarks import general_ability, mteb_catalogue, scoring
 from nblib.corpora import hedgetriple, triples
 from nblib.errors import StudyError
@@ -97,7 +97,7 @@ def _results(run: Path) -> Path:
 def _gsm8k(run: Path) -> Path:
     rows = [
         {"id": str(k), "question": f"{k} + 1?", "gold": f"#### {k + 1}", "response": f"#### {k}", "strict": str(k),
-         "flexible": str(k), "correct": k % 2 == 0, "cluster": k}
+         "correct": k % 2 == 0, "correct_flexible": k % 2 == 0}
         for k in range(30)
     ]  # fmt: skip
     return artefacts.write_table(pd.DataFrame(rows), run / "scores" / "gemma" / "gsm8k_test.parquet")
@@ -163,7 +163,7 @@ KINDS = {
         lambda run: scoring.load_predictions(run, "tiny", "nevir").to_json(),
     ),
     "GSM8K predictions": Kind(
-        _gsm8k, lambda run: predictions.load(run / "scores" / "gemma" / "gsm8k_test.parquet").to_json()
+        _gsm8k, lambda run: gsm8k.load(run / "scores" / "gemma" / "gsm8k_test.parquet").to_json()
     ),
     "general ability": Kind(_general, lambda run: general_ability.load(run, "tiny").to_json()),
     "results": Kind(_results, lambda run: results.load(run).to_json()),

@@ -9,8 +9,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from support.language import ngrams
 
 from nblib import corpora, paths, results
-from nblib.analysis import contamination
-from nblib.analysis.gsm8k import errors
+from nblib.analysis import contamination, gsm8k
 from nblib.workflow import archive, cli, record
 from nblib.workflow.record import RecordError
 
@@ -163,7 +162,7 @@ def test_the_command_lists_what_changed(project, capsys):
 def shown():
     """What each executed notebook of record shows as its runs of eight words, without what the papers print: Cao's example (an
     STSB pair) and the solutions in Truong's Table 5, which repeat words of their problems."""
-    examples = ["Polar bear study may boost fight against obesity", *errors.paper_types().example]
+    examples = ["Polar bear study may boost fight against obesity", *gsm8k.paper_types().example]
     printed = {run for example in examples for run in ngrams(contamination.words(example), 8)}
     folder = paths.FIGURES / "official" / "notebooks"
     found = sorted(folder.rglob("*.ipynb"))
