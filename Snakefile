@@ -410,7 +410,7 @@ rule gsm8k_errors:
     input:
         notebook("12_gsm8k_errors"),
         lambda w: [executed("11_llm_benchmarks", llm) for llm in (LORAS[EXAMINED]["base"], EXAMINED)],
-        "data/gsm8k/quantities.csv", "data/published/truong_table5.csv", "data/published/truong_table5_examples.jsonl",
+        "data/published/truong_table5.csv", "data/published/truong_table5_examples.jsonl",
         sorted(map(str, Path("data/gsm8k/labels").glob("*.csv"))),
     params:
         json=lambda w: parameters(

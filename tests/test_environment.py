@@ -25,9 +25,9 @@ FIXED_TOOLS = [
 ]  # fmt: skip
 
 
-# Declared and imported nowhere: what opens the notebooks and runs the Snakefile; what pandas reads Parquet with; what
-# transformers reads 4-bit weights and a tokenizer with.
-NOT_IMPORTED = {"jupyterlab", "snakemake", "pyarrow", "gguf", "sentencepiece"}
+# Declared and imported nowhere: what opens the notebooks, shows tqdm's bars there and runs the Snakefile; what pandas reads
+# Parquet with; what transformers trains, and reads 4-bit weights and a tokenizer with.
+NOT_IMPORTED = {"jupyterlab", "ipywidgets", "snakemake", "pyarrow", "accelerate", "gguf", "sentencepiece"}
 
 
 def pins():

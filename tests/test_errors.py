@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from IPython.core.interactiveshell import InteractiveShell
 
-from nblib.analysis.gsm8k import labels
-from nblib.analysis.gsm8k.labels import LabelError
+from nblib.analysis.gsm8k import Gsm8kError
 from nblib.errors import StudyError, one_of, readable
 from nblib.results import measurements
 from nblib.results.measurements import ResultsError
@@ -16,16 +15,16 @@ from nblib.synthesis import generations, outcomes
 
 def test_a_notebook_shows_the_sentence_alone(capsys):
     shell = InteractiveShell()
-    for error, lines in [("labels.LabelError('mend this')", 1), ("ValueError('a fault')", 3)]:
-        shell.run_cell(f"from nblib.analysis.gsm8k import labels\nraise {error}")
+    for error, lines in [("gsm8k.Gsm8kError('mend this')", 1), ("ValueError('a fault')", 3)]:
+        shell.run_cell(f"from nblib.analysis import gsm8k\nraise {error}")
         shown = capsys.readouterr().out.strip().splitlines()
         assert len(shown) >= lines
-        assert (shown == ["LabelError: mend this"]) == (lines == 1)
+        assert (shown == ["Gsm8kError: mend this"]) == (lines == 1)
 
 
 def test_whatever_a_parser_raises_is_one_sentence_with_file_and_remedy():
-    with pytest.raises(LabelError, match=r"^/a/b\.csv can't be read, .*\(OSError: x y\)\. Mend it\.$"), \
-            readable("/a/b.csv", "Mend it.", LabelError):  # fmt: skip
+    with pytest.raises(Gsm8kError, match=r"^/a/b\.csv can't be read, .*\(OSError: x y\)\. Mend it\.$"), \
+            readable("/a/b.csv", "Mend it.", Gsm8kError):  # fmt: skip
         raise OSError("x\n y")
     for own in (StudyError("as it is"), FileNotFoundError(2, "none"), PermissionError(13, "no")):
         with pytest.raises(type(own)) as failure, readable("f", "r"):
@@ -46,7 +45,6 @@ GENERATION = generations.Generation(
 )
 LINE = generations._line(GENERATION).decode()
 FILES = {
-    "labels.csv": ("id,solution,label,minute\na1,0123456789ab,undecided,2026-01-01T00:00Z\n", labels.read, LabelError),
     "results.csv": (
         f"{','.join(measurements.COLUMNS)}\ns,b,m,d,3,1.5,,,toy,,\n",
         lambda file: measurements.validate(measurements.read(file), str(file)), ResultsError,

@@ -10,5 +10,4 @@
 `weller`                    09: NevIR's pairs and architectures
 `vahtola`                   10: SemAntoNeg's families and errors; `semantoneg_construction`: how it is made
 `gsm8k`                     12: errors of arithmetic
-`sentence_explorer`         a reader's own sentence
 """

@@ -332,7 +332,6 @@ def test_what_is_left_is_what_the_scores_say(tmp_path):
         "kind": "tf-idf",
         "source": "scikit-learn",
         "base": None,
-        "precision": "float32",
         "parameters": None,
         "trained_on": "",
     }

@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from support.close import assert_close, close
-from support.encoders import fitted_adapter, written
+from support.close import assert_close
+from support.encoders import written
 
 from nblib.models import embeddings, encoders, registry
 from nblib.models.embeddings import EmbeddingError
-from nblib.models.negation_adapter import adapt
 
 TEXTS = ["the dog is red", "it is", "the dog is red", "the dog is not red", "A man", "it is"]
 
@@ -238,30 +237,3 @@ def test_queries_go_through_a_tower_of_their_own(fresh_cache):
     both = replace(written({"a": [1.0, 0.0]}, name="both"), query_tower=asks)
     roles = {role: embeddings.encode(both, ["a"], role=role).tolist() for role in ("query", "document", "symmetric")}
     assert roles == {"query": [[0.0, 1.0]], "document": [[1.0, 0.0]], "symmetric": [[1.0, 0.0]]}
-
-
-def test_bfloat16_is_close_to_float32_and_has_a_name_a_fingerprint_and_embeddings_of_its_own(tiny_encoder, fresh_cache):
-    exact, fast = embeddings.encode(tiny_encoder, TEXTS), encoders.with_precision(tiny_encoder, "bfloat16")
-    assert (fast.name, tiny_encoder.precision) == ("tiny-encoder-bfloat16", "float32")
-    assert fast.fingerprint != tiny_encoder.fingerprint
-    rounded = embeddings.encode(fast, TEXTS)
-    assert rounded.dtype == np.float32
-    assert_close(rounded, exact, "bfloat16")
-    assert not close(rounded, exact)
-    assert embeddings.encode(tiny_encoder, TEXTS).tobytes() == exact.tobytes()
-    assert embeddings.encode(fast, TEXTS).tobytes() == rounded.tobytes()
-
-
-def test_bfloat16_reaches_the_base_under_an_adapter(tiny_encoder, fresh_cache):
-    adapted = adapt(tiny_encoder, fitted_adapter())
-    fast = encoders.with_precision(adapted, "bfloat16")
-    assert fast.base.precision == "bfloat16"
-    other = adapt(encoders.with_precision(tiny_encoder, "bfloat16"), fitted_adapter())
-    assert (other.name, other.fingerprint) == ("tiny-encoder+adapter-bfloat16", fast.fingerprint)
-    assert fast.name == other.name
-    assert not close(embeddings.encode(fast, TEXTS), embeddings.encode(adapted, TEXTS))
-
-
-def test_an_unknown_precision_is_refused(tiny_encoder):
-    with pytest.raises(registry.ModelError, match="float32, bfloat16"):
-        encoders.with_precision(tiny_encoder, "float16")

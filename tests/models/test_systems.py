@@ -82,8 +82,3 @@ def test_other_weights_are_another_system(tiny_encoder_folder):
     assert one.fingerprint == other.fingerprint
     next(iter(other.model.parameters())).data.neg_()
     assert one.fingerprint != other.fingerprint
-
-
-def test_a_system_without_embeddings_computes_in_float32_only():
-    with pytest.raises(ModelError, match="bfloat16"):
-        systems.load("TF-IDF", precision="bfloat16")

@@ -17,7 +17,7 @@ from support.encoders import fitted_adapter, tiny
 from support.language import tiny_llama
 
 from nblib import artefacts, corpora, paths, results
-from nblib.analysis.gsm8k import labels, predictions
+from nblib.analysis import gsm8k
 from nblib.benchmarks import general_ability, mteb_catalogue, scoring
 from nblib.corpora import hedgetriple, triples
 from nblib.errors import StudyError
@@ -97,7 +97,7 @@ def _results(run: Path) -> Path:
 def _gsm8k(run: Path) -> Path:
     rows = [
         {"id": str(k), "question": f"{k} + 1?", "gold": f"#### {k + 1}", "response": f"#### {k}", "strict": str(k),
-         "flexible": str(k), "correct": k % 2 == 0, "cluster": k}
+         "correct": k % 2 == 0, "correct_flexible": k % 2 == 0}
         for k in range(30)
     ]  # fmt: skip
     return artefacts.write_table(pd.DataFrame(rows), run / "scores" / "gemma" / "gsm8k_test.parquet")
@@ -111,13 +111,6 @@ def _general(run: Path) -> Path:
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=general_ability.COLUMNS)
     return artefacts.write_table(table, scoring.folder_of(run, "tiny") / general_ability.FILE)
-
-
-def _labels(run: Path) -> Path:
-    file = labels.file_of(run / "labels", "me", 1)
-    for k in range(8):
-        labels.put(file, f"item-{k}", f"solution {k}", labels.LABELS[k % len(labels.LABELS)])
-    return file
 
 
 def _system(run: Path) -> Path:
@@ -170,7 +163,7 @@ KINDS = {
         lambda run: scoring.load_predictions(run, "tiny", "nevir").to_json(),
     ),
     "GSM8K predictions": Kind(
-        _gsm8k, lambda run: predictions.load(run / "scores" / "gemma" / "gsm8k_test.parquet").to_json()
+        _gsm8k, lambda run: gsm8k.load(run / "scores" / "gemma" / "gsm8k_test.parquet").to_json()
     ),
     "general ability": Kind(_general, lambda run: general_ability.load(run, "tiny").to_json()),
     "results": Kind(_results, lambda run: results.load(run).to_json()),
@@ -181,13 +174,11 @@ KINDS = {
     ),
     "generations": Kind(_generations, lambda run: list(generations.read(run / "synthesis" / "generations.jsonl"))),
     "recording": Kind(_recording, _read_recording),
-    "labels": Kind(_labels, lambda run: labels.read(run / "labels" / "gsm8k_me_1.csv").to_json()),
 }  # fmt: skip
 
-# No damage: the first pass of an annotator has not begun, a system not been scored, a training not been started, a question
-# not been answered. It is then done.
+# No damage: a system has not been scored, a training not been started, a question not been answered. It is then done.
 NOTHING_YET = {
-    ("labels", "absent"), ("system.json", "absent"), ("reserved training", "absent"), ("recording", "absent"),
+    ("system.json", "absent"), ("reserved training", "absent"), ("recording", "absent"),
     ("generations", "absent"), ("generations", "empty"), ("generations", "cut"), ("generations", "zeros"),
 }  # fmt: skip
 

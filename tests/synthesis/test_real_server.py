@@ -12,7 +12,6 @@ from support.llm_server import good
 from support.real_server import FRAME, MODEL, RealServer
 
 from nblib import paths
-from nblib.analysis.gsm8k import judge
 from nblib.models import registry, weights
 from nblib.results import published
 from nblib.synthesis import client, generations, outcomes, prompts, run
@@ -74,20 +73,6 @@ def test_the_frame_shows_both_prompts_to_the_letter_and_each_its_own_examples():
             cues = {"word": row.word_cue, "phrase": row.phrase_cue}
             answer = "\n".join(f'{place}. "{label}": {row[label]}' for place, label in enumerate(labels, start=1))
             assert example == f"{prompts.prompt(kind, row.anchor, cues)}\n{answer}"
-
-
-def test_a_judge_that_runs_is_asked_once_about_each_error_and_only_plain_answers_count(server, file):
-    errors = pd.DataFrame({
-        "id": ["a", "b"], "question": ["What is 1 + 1?", "What is 2 + 2?"],
-        "reference": ["1 + 1 = 2\n#### 2", "2 + 2 = 4\n#### 4"],
-        "tuned_solution": ["1 + 1 = 3\n#### 3", "Two. Two. Two. Two."],
-    })  # fmt: skip
-    whom, before = to(server, sampling={"temperature": 0.0, "max_tokens": 16}), server.asked()
-    assert asyncio.run(judge.ask(errors, whom, file)).answered == server.asked() - before == 2
-    verdicts = judge.verdicts(errors, whom, file)
-    kept = {generation.id: generation for generation in generations.read(file)}
-    assert verdicts.tolist() == [judge.read(kept[name].answer, kept[name].finish_reason) for name in errors.id]
-    assert asyncio.run(judge.ask(errors, whom, file)).answered == 0
 
 
 def test_every_question_is_answered_kept_and_counted_and_only_what_failed_is_asked_again(server, file):

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from dataclasses import replace
 
 import pandas as pd
@@ -142,14 +141,10 @@ def test_answers_must_be_tokens_of_their_own(tmp_path):
         llm_lora.answer_tokens(AutoTokenizer.from_pretrained(mute), False)
 
 
-def test_steps_that_cannot_be_shared_are_refused(settings, table, tmp_path):
-    with pytest.raises(LoraError, match=r"in 3 equal parts\. Choose an accumulation"):
-        replace(settings, accumulation=3)
-    for name in ("epochs", "rank", "alpha", "accumulation"):
+def test_numbers_of_nothing_are_refused(settings):
+    for name in ("epochs", "rank", "alpha", "batch_size"):
         with pytest.raises(LoraError, match=f"{name} must be above 0, and is 0"):
             replace(settings, **{name: 0})
-    with pytest.raises(LoraError, match="8 pairs a step can't be shared by 3 processes"):
-        llm_lora.train(settings, table, tmp_path, processes=3)
 
 
 def test_a_base_without_tokenizer_is_refused(folder, settings, table, tmp_path):
@@ -164,21 +159,13 @@ def test_layers_that_are_not_there_are_named(settings, table, tmp_path):
         llm_lora.train(replace(settings, targets=("q_projection",)), table, tmp_path)
 
 
-def test_four_bits_without_a_gpu_are_refused(settings, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(LoraError, match="four_bit needs a GPU"):
-        llm_lora.train(replace(settings, four_bit=True), table, tmp_path)
-
-
 def test_out_of_memory_says_what_to_lower(settings, table, tmp_path, monkeypatch):
     def full(*_, **__):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 17 bytes")
 
     monkeypatch.setattr(llm_lora._AnswerTrainer, "compute_loss", full)
-    with pytest.raises(
-        LoraError, match=r"with 4 pairs at once\. Raise accumulation or lower batch_size, or set checkp"
-    ):
-        llm_lora.train(replace(settings, accumulation=2), table, tmp_path)
+    with pytest.raises(LoraError, match=r"with 8 pairs at once\. Lower batch_size, or set checkp"):
+        llm_lora.train(settings, table, tmp_path)
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -223,9 +210,8 @@ def test_the_loss_is_the_answers_alone(settings, table, folder):
     assert_close(llm_lora._AnswerTrainer.compute_loss(None, base.model, first), wanted)
 
 
-@pytest.mark.parametrize("change", [{"accumulation": 4}, {"checkpointing": True}])
-def test_what_saves_memory_changes_nothing(settings, table, trained, tmp_path, change):
-    model, _ = llm_lora.train(replace(settings, **change), table, tmp_path)
+def test_what_saves_memory_changes_nothing(settings, table, trained, tmp_path):
+    model, _ = llm_lora.train(replace(settings, checkpointing=True), table, tmp_path)
     assert_same(model, trained[0], table)
 
 
@@ -254,31 +240,6 @@ def test_bfloat16_learns_too_and_leaves_a_float32_lora(settings, table, tmp_path
     _, history = llm_lora.train(replace(settings, bf16=True, epochs=3), table, tmp_path)
     assert history.loss.iloc[-3:].mean() < 0.5 * history.loss.iloc[0]
     assert {value.dtype for value in weights(tmp_path).values()} == {torch.float32}
-
-
-def test_two_processes_of_the_launcher_train_the_same_adapter(settings, table, tmp_path):
-    few = table.head(32)
-    once = replace(settings, epochs=1)
-    (one, _), (two, history) = (llm_lora.train(once, few, tmp_path / str(count), processes=count) for count in (1, 2))
-    assert history.step.iloc[-1] == 4
-    assert_same(one, two, few)
-
-
-@pytest.mark.parametrize(
-    ("stderr", "message"),
-    [
-        ("Traceback\nValueError: x\n\nnblib.models.llm_adapters.LoraError: Out of memory\nChildFailedError: y", "Out of memory"),
-        ("Traceback\nKeyError: 'z'\n", "failed: KeyError: 'z'"),
-        ("", "failed: exit status 1, without a word"),
-    ],
-)  # fmt: skip
-def test_the_message_names_what_failed_in_a_process_of_the_launcher(
-    settings, table, tmp_path, monkeypatch, stderr, message
-):
-    failed = subprocess.CompletedProcess([], 1, stderr=stderr)
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
-    with pytest.raises(FinetuningError, match=f"The training in 2 processes failed: .*{message}|{message}"):
-        llm_lora.train(settings, table.head(16), tmp_path, processes=2)
 
 
 # --- a training that is kept ------------------------------------------------------------------------------------------
@@ -327,7 +288,7 @@ def test_other_dev_pairs_are_asked_of_what_was_trained(few, table, kept, no_trai
     pd.testing.assert_frame_equal(back.dev, first.dev, check_exact=True)
 
 
-@pytest.mark.parametrize("change", ["settings", "texts", "base", "processes", "code version", "again"])
+@pytest.mark.parametrize("change", ["settings", "texts", "base", "code version", "again"])
 def test_what_was_trained_from_something_else_is_trained(few, kept, no_training, monkeypatch, tmp_path, change):
     settings, pairs, dev = few
     options = {"again": True} if change == "again" else {}
@@ -337,8 +298,6 @@ def test_what_was_trained_from_something_else_is_trained(few, kept, no_training,
         pairs = pairs.assign(answer=pairs.answer.iloc[::-1].tolist())
     elif change == "base":
         settings = replace(settings, base=str(tiny_llama(tmp_path / "tiny-llama", seed=1)))
-    elif change == "processes":
-        options = {"processes": 2}
     elif change == "code version":
         monkeypatch.setattr(llm_lora, "CODE_VERSION", llm_lora.CODE_VERSION + 1)
     with pytest.raises(AssertionError, match="trained"):

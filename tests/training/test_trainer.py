@@ -143,31 +143,6 @@ def test_autocast_leaves_float32_weights_and_no_trace(toy, full, tmp_path):
     assert_close(model.encode(TEXTS), plain.encode(TEXTS))
 
 
-def test_two_processes_train_what_one_does(toy, tmp_path):
-    once = replace(toy, loss="explicit", learning_rate=1e-3, dropout=False)
-    data = toy_examples(loss="explicit")
-    (one, history), (two, shared) = (
-        trainer.train("bi-encoder", once, data, tmp_path / str(count), processes=count) for count in (1, 2)
-    )
-    assert shared.step.tolist() == history.step.tolist() and len(history) == 12
-    assert_close(shared.loss, history.loss, times=TRAINED)
-    assert_close(one.encode(TEXTS), two.encode(TEXTS), times=TRAINED)
-
-
-@pytest.mark.parametrize(
-    ("change", "evaluate", "message"),
-    [
-        ({"loss": "in-batch"}, None, "'in-batch' compares the examples of a step with each other"),
-        ({"loss": "explicit", "batch_size": 3}, None, "3 examples a step can't be shared by 2 processes"),
-        ({"loss": "explicit"}, print, "can't measure dev data after every epoch"),
-    ],
-)
-def test_what_several_processes_cannot_do_is_refused(change, evaluate, message, toy, tmp_path):
-    settings = replace(toy, **change)
-    with pytest.raises(FinetuningError, match=message):
-        trainer.train("bi-encoder", settings, toy_examples(), tmp_path, evaluate=evaluate, processes=2)
-
-
 def test_looking_after_every_epoch_changes_nothing(toy, full, tmp_path):
     seen = []
 

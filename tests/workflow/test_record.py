@@ -6,10 +6,10 @@ from html import unescape
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from support.language import ngrams
 
 from nblib import corpora, paths, results
-from nblib.analysis import contamination
-from nblib.analysis.gsm8k import errors
+from nblib.analysis import contamination, gsm8k
 from nblib.workflow import archive, cli, record
 from nblib.workflow.record import RecordError
 
@@ -162,13 +162,13 @@ def test_the_command_lists_what_changed(project, capsys):
 def shown():
     """What each executed notebook of record shows as its runs of eight words, without what the papers print: Cao's example (an
     STSB pair) and the solutions in Truong's Table 5, which repeat words of their problems."""
-    examples = ["Polar bear study may boost fight against obesity", *errors.paper_types().example]
-    printed = {run for example in examples for run in contamination.ngrams(contamination.words(example), 8)}
+    examples = ["Polar bear study may boost fight against obesity", *gsm8k.paper_types().example]
+    printed = {run for example in examples for run in ngrams(contamination.words(example), 8)}
     folder = paths.FIGURES / "official" / "notebooks"
     found = sorted(folder.rglob("*.ipynb"))
     assert len(found) > 10
     texts = {str(file.relative_to(folder)): text_of(nbformat.read(file, 4)) for file in found}
-    return {name: contamination.ngrams(contamination.words(text), 8) - printed for name, text in texts.items()}
+    return {name: ngrams(contamination.words(text), 8) - printed for name, text in texts.items()}
 
 
 def text_of(notebook):
@@ -183,6 +183,6 @@ def text_of(notebook):
 @pytest.mark.parametrize("benchmark", [name for name, entry in corpora.entries().items() if entry.official])
 def test_the_notebooks_of_record_quote_no_official_text(shown, benchmark):
     texts, runs_shown = contamination.fields(benchmark).text.map(contamination.words), set().union(*shown.values())
-    quoted = {run for text in texts for run in contamination.ngrams(text, 8) & runs_shown}
+    quoted = {run for text in texts for run in ngrams(text, 8) & runs_shown}
     quoted = {run for run in quoted if re.search("[a-z]", str(run))}  # numbers alone are nobody's
     assert {name: runs & quoted for name, runs in shown.items() if runs & quoted} == {}

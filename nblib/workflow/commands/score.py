@@ -52,11 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", default="lab", help="the name of the run in the results (default: %(default)s)")
     parser.add_argument("--run-dir", default="runs/lab", help="the folder for all outputs (default: %(default)s)")
     parser.add_argument(
-        "--precision", default="float32", choices=["float32", "bfloat16"],
-        help="of an encoder's computation; bfloat16 is faster and for exploring: its scores can't be recorded (default: "
-        "%(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
         "--allow-remote-code", action="store_true", help="let a model that needs it run code from the hub"
     )
 
@@ -72,9 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     names = catalogue.names(arguments.data, keys=arguments.benchmarks)
     for name in arguments.systems:
-        system = scoring.find_system(
-            name, arguments.run_dir, allow_remote_code=arguments.allow_remote_code, precision=arguments.precision
-        )
+        system = scoring.find_system(name, arguments.run_dir, allow_remote_code=arguments.allow_remote_code)
         able = names if arguments.benchmarks else scoring.scorable(system, names)
         summary = _score_benchmarks(system, able, arguments) if able else None
         if arguments.benchmarks is None and system.kind == BiEncoder.kind and not arguments.brief:
@@ -104,7 +97,7 @@ def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argpa
     file = paths.inside(arguments.run_dir, "results", f"07_{system.name}.csv")
     made = {"fingerprint": system.fingerprint, "trained_on": scoring.trained_on(arguments.run_dir, system.name)}
     about = {"system": system.name, "kind": system.kind, "source": system.source, "fingerprint": system.fingerprint}
-    about |= {"scale": arguments.scale, "data": arguments.data, "precision": arguments.precision}
+    about |= {"scale": arguments.scale, "data": arguments.data}
     columns = [column for column in ("seconds", "pairs") if column in scored]
     took = scored.groupby("task")[columns].first().sum().to_dict()
     about |= {**took, "parameters": efficiency.parameters(system)}
