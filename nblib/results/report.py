@@ -63,10 +63,9 @@ def build(scale: str) -> Path:
         stopped = [_copy(file, source / "notebooks" / name) for name, file in executed.items()]
         if not own and predictions.is_file():
             shutil.unpack_archive(predictions, folder, filter="data")
-        if items := _items(run if own else Path(folder)):
-            _write(source / "items.txt", items)
-        else:
+        if not (items := _items(run if own else Path(folder))):
             (source / "items.md").unlink()
+        _write(source / "items.txt", items)
         _write(source / "claims.txt", "".join(stopped) + _claims(source / "tab_claims.csv"))
         _write(source / "systems.txt", _systems(source))
         _write(source / "notebooks.txt", _notebooks(source / "notebooks"))
@@ -88,7 +87,8 @@ def _copy(file: Path, target: Path) -> str:
     with readable(file, "Remove it and execute it again."):
         notebook = json.loads(file.read_text(encoding="utf-8").replace(*FONT))
         for cell in notebook["cells"]:
-            cell["metadata"], cell["source"] = {"tags": ["hide-input"]}, NAVIGATION.sub("", "".join(cell["source"]))
+            cell["source"] = NAVIGATION.sub("", "".join(cell["source"]))
+            cell["metadata"] = {"tags": ["hide-input"], "mystnb": {"image": {"alt": f"A figure of {name}"}}}
             if cell["cell_type"] == "markdown" and target.parent.name != "notebooks":  # one of several executions
                 cell["source"] = re.sub("^(# .*)", rf"\1 ({name})", cell["source"], count=1)
             for output in cell.get("outputs", []):
