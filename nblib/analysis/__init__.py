@@ -4,7 +4,6 @@
 `contamination`             03: which training texts stand in a benchmark?
 `adapter_study`             06: Cao's tables
 `encoder_card`, `search`    07: one system on one card, and two rankings side by side
-`model_page`                the page that `nblib score` ends with
 `systems`                   systems compared: accuracies, architectures
 `training_comparison`       08: Truong's trainings
 `weller`                    09: NevIR's pairs and architectures

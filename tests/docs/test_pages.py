@@ -80,14 +80,16 @@ def test_its_commands_are_known(page):
             assert (ROOT / words[-1]).is_file()
 
 
-def test_every_notebook_is_in_the_table_with_its_question_page_and_times():
+def test_every_notebook_is_in_the_table_with_its_question_executed_copy_and_times():
     text = text_of("notebooks/README.md")
     rows = re.findall(r"^\| \[(\d\d) [^\]]+\]\((\w+\.ipynb)\) \| (.+)$", text, re.MULTILINE)
     assert [file for _, file, _ in rows] == sorted(file.name for file in paths.NOTEBOOKS.glob("*.ipynb"))
-    for number, _, cells in rows:
-        question, page, quick, official, _ = cells.split("|")
+    for number, file, cells in rows:
+        question, executed, quick, official, _ = cells.split("|")
         assert question.strip().endswith("?")
-        assert page.strip() == f"[{number}](../figures/official/report/index.html#notebook-{number})"
+        kept = paths.FIGURES / "official" / "notebooks" / file
+        target = (kept if kept.is_file() else kept.with_suffix("")).relative_to(ROOT)
+        assert executed.strip() == f"[{number}](../{target})" and (ROOT / target).exists()
         assert all(re.search(r"\b(s|min|minutes?|hour)\b", time) for time in (quick, official))
 
 
@@ -151,13 +153,14 @@ def test_the_citation_has_what_the_format_asks_for_and_the_four_papers():
         assert title.split(", ", 1)[1].split(" (")[0].lower() in titles.lower()
 
 
-def test_the_pages_are_the_report_without_secrets_and_with_pinned_actions():
-    text = text_of(".github/workflows/pages.yml")
-    steps = yaml.safe_load(text)["jobs"]["publish"]["steps"]
-    assert "secrets." not in text
-    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"]) for step in steps)
-    (upload,) = [step for step in steps if "upload" in step["uses"]]
-    assert (ROOT / upload["with"]["path"] / "index.html").is_file()
+@pytest.mark.parametrize("name", ["pages", "tests"])
+def test_a_workflow_has_no_secrets_a_limit_of_time_pinned_actions_and_commands_that_there_are(name):
+    text = text_of(f".github/workflows/{name}.yml")
+    (job,) = yaml.safe_load(text)["jobs"].values()
+    assert "secrets." not in text and job["timeout-minutes"]
+    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"]) for step in job["steps"] if "uses" in step)
+    made = [words[1] for step in job["steps"] if (words := step.get("run", "").split())[:1] == ["make"]]
+    assert made and all(f"\n{target}:" in text_of("Makefile") for target in made)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

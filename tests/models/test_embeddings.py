@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from support.close import assert_close
+from support.close import assert_close, close
 from support.encoders import written
 
 from nblib.models import embeddings, encoders, registry
