@@ -284,4 +284,4 @@ def _answer(completion: object) -> dict[str, object]:
             "input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens"),
         }  # fmt: skip
     except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise ValueError(f"no chat completion, but {str(completion)[:200]!r}") from error
+        raise ValueError(f"no chat completion, but {completion!r}") from error

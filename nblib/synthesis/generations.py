@@ -7,7 +7,6 @@ machines, split the anchors and join the files with `cat`: keys make that safe.
 
 import hashlib
 import json
-import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -18,8 +17,6 @@ from pydantic.dataclasses import dataclass
 
 from nblib import paths
 from nblib.errors import StudyError, readable
-
-logger = logging.getLogger(__name__)
 
 
 class SynthesisError(StudyError):
@@ -80,11 +77,10 @@ def read(file: str | Path) -> Iterator[Generation]:
                 with readable(f"{file}, line {number}", remedy, SynthesisError):
                     generation = Generation(**json.loads(line))
             except SynthesisError:
-                if line.endswith(b"\n"):
-                    raise
-                logger.warning("%s ends in half a line (%d bytes), which is not read.", file, len(line))
-            else:
-                yield generation
+                if not line.endswith(b"\n"):
+                    return
+                raise
+            yield generation
 
 
 def append(generation: Generation, file: Path) -> None:

@@ -84,8 +84,8 @@ def variants(anchors: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
             f"None of {len(anchors):,} anchors has all six variants. See the reasons in the yields; then ask a model that "
             "follows the prompts, or replay another recording."
         )
-    texts = anchors.reindex(columns=["id", "anchor", "entailment"]).astype(object)
-    return pd.DataFrame(complete).merge(texts, on="id", how="left")[COLUMNS]
+    texts = anchors if "entailment" in anchors else anchors.assign(entailment=None)
+    return pd.DataFrame(complete).merge(texts[["id", "anchor", "entailment"]], on="id")[COLUMNS]
 
 
 def yields(outcomes: pd.DataFrame) -> pd.DataFrame:
@@ -128,7 +128,6 @@ def price(questions: pd.DataFrame, rates: Mapping[str, Sequence[float]], anchors
 
     Raises:
         SynthesisError: there are no rates or no anchors.
-        LLMError: see `Prices.of`.
     """
     if not rates or anchors < 1:
         raise SynthesisError("A price needs rates of at least one model, and at least one anchor.")

@@ -16,6 +16,7 @@ from nblib.corpora import triples
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS, VARIANTS
 from nblib.models import embeddings
 from nblib.models.negation_adapter import GRID, NegationAdapter, contributions, softmax_weights
+from nblib.synthesis import prompts
 
 OURS = "ours"
 
@@ -160,7 +161,8 @@ def synthesis_client(n: int) -> Case:
                 return found.choices[0].message.content
 
         async with AsyncOpenAI(base_url=server.base_url, api_key="none") as sdk:
-            return await asyncio.gather(*(one(request.prompt) for request in toy_server.requests(n)))
+            questions = prompts.questions(toy_server.anchors(n), "toy", {})
+            return await asyncio.gather(*(one(prompts.prompt(q.kind, q.anchor, q.cues)) for q in questions))
 
     def lengths(run: Callable[[], list[str]]) -> Callable[[], list[int]]:
         return lambda: sorted(map(len, run()))
