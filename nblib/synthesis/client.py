@@ -191,7 +191,7 @@ class _Run:
                 await self.ask(self.pending.popleft())
                 self.reserved -= bound
         except Exception:
-            self.pending.clear()  # the others end with the answers that they wait for
+            self.left = -math.inf  # the others end with the answers that they wait for
             raise
 
     async def ask(self, question: Question) -> None:
