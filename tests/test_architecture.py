@@ -14,7 +14,7 @@ MODULES = [
     ".".join(file.relative_to(paths.PROJECT_ROOT).with_suffix("").parts).removesuffix(".__init__") for file in FILES
 ]
 LIGHT = [
-    "paths", "stats", "corpora", "results", "results.published", "results.report", "models.negation_adapter", "synthesis.run",
+    "paths", "stats", "corpora", "results", "results.published", "results.report", "models.negation_adapter", "synthesis.client",
     "benchmarks.catalogue", "workflow.cli", "workflow.sweeps",
 ]  # fmt: skip
 

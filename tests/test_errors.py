@@ -1,5 +1,8 @@
 """Errors that a user can mend: one sentence, whatever went wrong underneath."""
 
+import json
+from dataclasses import asdict
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -43,7 +46,7 @@ def test_a_word_that_must_be_one_of_several_names_them():
 GENERATION = generations.Generation(
     "k", 0, "a1", "It rains.", "negation", {}, "toy", {}, "1. x", "stop", "toy", 1, None
 )
-LINE = generations._line(GENERATION).decode()
+LINE = json.dumps(asdict(GENERATION)) + "\n"
 FILES = {
     "results.csv": (
         f"{','.join(measurements.COLUMNS)}\ns,b,m,d,3,1.5,,,toy,,\n",
@@ -89,7 +92,7 @@ def test_the_sound_files_of_these_tests_are_read(name, tmp_path):
 
 
 def test_a_folder_in_place_of_a_recording_is_named(tmp_path):
-    with pytest.raises(StudyError, match="is no file"):
+    with pytest.raises(StudyError, match=r"No answers in .*Give a file of generations"):
         outcomes.load_recording(tmp_path)
 
 
