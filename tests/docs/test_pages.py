@@ -13,7 +13,7 @@ from nblib.models.negation_adapter import WEIGHTINGS
 from nblib.results import comparison
 from nblib.results.published import PAPERS
 from nblib.training.losses import LOSSES
-from nblib.workflow import cli, documents, run_notebook
+from nblib.workflow import cli, run_notebook
 
 ROOT = paths.PROJECT_ROOT
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", paths.NOTEBOOKS / "README.md"]
@@ -162,8 +162,7 @@ def test_the_pages_are_the_report_without_secrets_and_with_pinned_actions():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_its_lines_fit_a_screen_tables_and_code_aside(page):
-    text = documents.PART.sub("", page.read_text(encoding="utf-8"))  # what is made has the lines of its data
-    text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     assert [line for line in text.splitlines() if len(line) > 122 and not line.startswith("|")] == []
 
 

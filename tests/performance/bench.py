@@ -1,6 +1,6 @@
 """`make bench`: ours beside the way it is commonly done, alternately in one run.
 
-The tables go to figures/performance, and from there to docs/performance.md.
+The tables go to figures/performance.
 
 usage: bench.py [--only encoding|other|query|backends|growth] [--case TEXT] [--rounds N] [--sample N] [--out FOLDER]
 """
@@ -49,10 +49,6 @@ def main() -> None:
         for table in growth.tables(given.sample is not None):
             say(table.to_string(index=False, float_format="{:.3g}".format))
             write(table, given.out / "growth" / f"{slug(table.what.iloc[0])}.csv", about)
-    if given.out == FOLDER:
-        from nblib.workflow import documents
-
-        documents.update(documents.Record())
 
 
 def write(table: pd.DataFrame, file: Path, about: dict) -> None:

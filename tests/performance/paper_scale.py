@@ -1,6 +1,6 @@
 """What the papers' scale costs: texts and parameters counted, throughput measured on this machine, an A100's time extrapolated.
 
-usage: paper_scale.py     (writes figures/paper/costs.csv and throughput.csv, and from them the tables in docs/performance.md)
+usage: paper_scale.py     (writes figures/paper/costs.csv and throughput.csv)
 
 Counted: the anchors, models and epochs of config/paper.yaml; tokens of the authored anchors and their variants, and of the
 recorded prompts and answers, by all-mpnet-base-v2's tokeniser; characters of MTEB's tasks, by mteb's own statistics.
@@ -24,9 +24,9 @@ from nblib.corpora import triples
 from nblib.models import encoders
 from nblib.models import registry as models
 from nblib.training import llm_cost, llm_lora
-from nblib.workflow import documents, sweeps
+from nblib.workflow import sweeps
 
-COSTS, THROUGHPUT = paths.PROJECT_ROOT / documents.COSTS, paths.PROJECT_ROOT / documents.THROUGHPUT
+COSTS, THROUGHPUT = paths.FIGURES / "paper" / "costs.csv", paths.FIGURES / "paper" / "throughput.csv"
 DOLLARS_AN_HOUR = 2.0  # of an A100
 RATES = 0.5, 1.5  # dollars a million tokens that gpt-3.5-turbo reads and writes, as in notebook 02
 ANCHORS = 62_000  # Truong's 496,000 triples, 8 an anchor
@@ -61,7 +61,6 @@ def main() -> None:
         artefacts.write_table(measured, file, about, float_format="%.4g")
     sys.stdout.write(speed.to_string(index=False, float_format="{:.3g}".format) + "\n")
     sys.stdout.write(table.to_string(index=False, float_format="{:.3g}".format) + "\n")
-    documents.update(documents.Record())
 
 
 def _synthesis(config, tokens):
