@@ -18,13 +18,13 @@ from nblib.workflow import cli
 
 
 def test_its_help_lists_every_command_and_each_explains_its_options(capsys):
-    for arguments in [[], ["run"], ["study"], ["report"], ["record"], ["unpack"]]:
+    for arguments in [[], ["run"], ["report"], ["record"], ["unpack"]]:
         with pytest.raises(SystemExit, match="0"):
             cli.main([*arguments, "--help"])
         said = capsys.readouterr().out
         if not arguments:
             listed = said.split("commands:")[1]
-            assert all(name in listed for name in ("run", "study", "report", "record", "unpack"))
+            assert all(name in listed for name in ("run", "report", "record", "unpack"))
         else:
             assert "examples:" in said
             assert f"nblib {arguments[0]} " in said.split("examples:")[1]
