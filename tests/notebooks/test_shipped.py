@@ -4,12 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from huggingface_hub import ModelCard
 from support.close import assert_close
 
 from nblib import artefacts, paths
 from nblib.benchmarks import negation_profile
 from nblib.corpora import hedgetriple
 from nblib.models import encoders
+from nblib.results import measurements
 from nblib.training import records
 from nblib.training.tuning import Tuned
 from nblib.workflow import archive
@@ -49,6 +51,14 @@ def test_a_lora_is_small_and_says_what_it_is(name, run):
     card = (folder / "README.md").read_text(encoding="utf-8")
     dev = Tuned(folder, records.load(run / "trainings" / name), found=True).compared().set_index("set")
     assert f"| STSB dev | {dev.base['STSB dev']:.1f} | {dev.tuned['STSB dev']:.1f} |" in card
+
+
+def test_a_card_has_the_scores_of_the_record(name):
+    measured = measurements.read(paths.FIGURES / "official" / "measurements.csv").query("system == @name")
+    recorded = set(measured[["benchmark", "metric", "value"]].itertuples(index=False, name=None))
+    shown = ModelCard.load(ADAPTERS / name / "README.md").data.eval_results
+    shown = {(one.dataset_name.removesuffix(" test"), one.metric_type, one.metric_value) for one in shown}
+    assert len(shown) > 20 and shown <= recorded
 
 
 def test_three_lines_give_the_margins_of_record(name, base, run):

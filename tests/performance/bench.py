@@ -30,8 +30,8 @@ from nblib.corpora import triples
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
 from nblib.models import embeddings, encoders
 from nblib.models.negation_adapter import GRID, NegationAdapter, contributions, softmax_weights
-from nblib.synthesis import generations, prompts, run
-from nblib.synthesis.client import Server
+from nblib.synthesis import generations, prompts
+from nblib.synthesis.client import Server, generate
 from nblib.training import batches, trainer
 from nblib.training.losses import LOSSES
 
@@ -92,7 +92,7 @@ def synthesis(questions: int, delay: float) -> Case:
 
     def ours() -> int:
         anchors, file = pd.DataFrame({"id": texts, "anchor": texts}), Path(tempfile.mkdtemp()) / "generations.jsonl"
-        asyncio.run(run.generate(anchors, Server("toy", url, concurrency=IN_FLIGHT), file))
+        asyncio.run(generate(anchors, Server("toy", url, concurrency=IN_FLIGHT), file))
         return sum(not prompts.parse(answer).reason for answer in generations.read(file))
 
     async def gathered() -> int:
