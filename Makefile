@@ -1,4 +1,4 @@
-# make study   the environment, then every notebook of a scale (SCALE=quick | official | paper), then the report
+# make study   the environment, then every notebook of a scale (SCALE=quick | official | paper), then the site
 # make test    the tests
 # make bench   ours beside the way it is commonly done, on an idle machine: docs/performance.md
 # Your own environment instead of .venv (conda, say): make study PYTHON=python
@@ -11,10 +11,12 @@ PYTHON := .venv/bin/python
 ENVIRONMENT := .venv/installed
 endif
 NBLIB := $(PYTHON) -m nblib.workflow.cli
-.PHONY: study test bench lint lab report record export
+.PHONY: study test bench lint lab report record
 
 study: $(ENVIRONMENT)
-	@$(NBLIB) study $(SCALE) --cores $(CORES) --gpus $(GPUS)
+	$(if $(wildcard config/$(SCALE).yaml),,$(error There is no scale '$(SCALE)'. Scales: quick, official, paper))
+	@$(PYTHON) -m snakemake --configfile config/$(SCALE).yaml --cores $(CORES) --resources gpu=$(GPUS) --rerun-incomplete --logger rich
+	@echo "Figures and tables: runs/$(SCALE)/figures. Open runs/$(SCALE)/site/index.html"
 
 # As many workers as cores, a file of tests to each in turn (the longest is not the last); one thread a worker, since more threads
 # than cores make torch crawl
@@ -35,9 +37,6 @@ report: $(ENVIRONMENT)
 
 record: $(ENVIRONMENT)
 	@$(NBLIB) record $(SCALE)
-
-export: $(ENVIRONMENT)
-	@$(NBLIB) export $(SCALE)
 
 .venv/installed: pyproject.toml constraints.txt weights.txt
 	@python3 -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "error: Python 3.11 or newer is needed, this is $$(python3 --version)."; exit 2; }

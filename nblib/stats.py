@@ -149,20 +149,6 @@ def _resampled(n: int, clusters: Sequence | None, resamples: int, seed: int) -> 
         yield np.bincount(rng.integers(groups, size=groups), minlength=groups)[codes]
 
 
-def cluster_interval(
-    statistic: Callable[..., float], *columns: Sequence[float], clusters: Sequence | None = None, **options
-) -> tuple[float, float]:
-    """Percentile bootstrap interval (95 %) of any statistic of rows that come in clusters; NaN where no resample has one.
-
-    Args:
-        statistic, columns, clusters, options: see `cluster_replicates`.
-
-    Raises:
-        ValueError: there are no rows.
-    """
-    return percentile_interval(cluster_replicates(statistic, *columns, clusters=clusters, **options))
-
-
 def percentile_interval(replicates: np.ndarray) -> tuple[float, float]:
     """The middle 95 % of bootstrap replicates; NaN where none has a value.
 

@@ -14,8 +14,8 @@ MODULES = [
     ".".join(file.relative_to(paths.PROJECT_ROOT).with_suffix("").parts).removesuffix(".__init__") for file in FILES
 ]
 LIGHT = [
-    "paths", "stats", "corpora", "results", "results.published", "results.report", "models.negation_adapter", "synthesis.run",
-    "benchmarks.catalogue", "workflow.cli", "workflow.outputs", "workflow.sweeps",
+    "paths", "stats", "corpora", "results", "results.published", "results.report", "models.negation_adapter", "synthesis.client",
+    "benchmarks.catalogue", "workflow.cli", "workflow.sweeps",
 ]  # fmt: skip
 
 
@@ -66,6 +66,5 @@ def test_a_module_and_its_public_functions_are_documented(file):
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(paths.PROJECT_ROOT)))
 def test_no_module_prints_or_silences_all_warnings(file):
     calls = [node.func for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
-    calls = [call for call in calls if ast.unparse(call) != "self.console.print"]  # the progress view's own terminal
     names = {call.id if isinstance(call, ast.Name) else getattr(call, "attr", "") for call in calls}
     assert not names & {"print", "filterwarnings"}

@@ -25,9 +25,13 @@ FIXED_TOOLS = [
 ]  # fmt: skip
 
 
-# Declared and imported nowhere: what opens the notebooks and runs the Snakefile; what pandas reads Parquet with; what
-# transformers reads 4-bit weights and a tokenizer with.
-NOT_IMPORTED = {"jupyterlab", "snakemake", "pyarrow", "gguf", "sentencepiece"}
+# Declared and imported nowhere: what opens the notebooks, shows tqdm's bars there and runs the Snakefile with its progress; what
+# pandas reads Parquet and styles tables with; what transformers trains, and reads 4-bit weights and a tokenizer with; what Sphinx
+# loads by name.
+NOT_IMPORTED = {
+    "jupyterlab", "ipywidgets", "snakemake", "snakemake-logger-plugin-rich", "pyarrow", "jinja2", "accelerate", "gguf",
+    "sentencepiece", "myst-nb", "sphinx-book-theme",
+}  # fmt: skip
 
 
 def pins():
@@ -55,7 +59,9 @@ def test_a_dependency_has_an_exact_pin_that_satisfies_it_and_is_what_is_installe
 def sources():
     """The Python of the package, the notebooks and the Snakefile's own imports."""
     root = paths.PROJECT_ROOT
-    yield from (file.read_text(encoding="utf-8") for file in (root / "nblib").rglob("*.py"))
+    yield from (
+        file.read_text(encoding="utf-8") for file in [*(root / "nblib").rglob("*.py"), root / "docs" / "conf.py"]
+    )
     for file in paths.NOTEBOOKS.glob("*.ipynb"):
         cells = nbformat.read(file, as_version=4).cells
         yield "\n".join(cell.source for cell in cells if cell.cell_type == "code")
@@ -81,6 +87,12 @@ def test_every_import_is_declared_and_everything_declared_is_imported():
     declared = {canonicalize_name(requirement.name) for requirement in DECLARED}
     assert sorted(imported() - declared) == []
     assert sorted(declared - imported() - NOT_IMPORTED) == []
+
+
+def test_what_the_site_needs_alone_is_declared_as_well():
+    lines = (paths.PROJECT_ROOT / "docs" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    needed = {line for line in lines if not line.startswith("#")}
+    assert needed <= {canonicalize_name(requirement.name) for requirement in DECLARED} and "torch" not in needed
 
 
 def test_every_constraint_is_exact_and_stands_once():

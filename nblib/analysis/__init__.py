@@ -4,11 +4,9 @@
 `contamination`             03: which training texts stand in a benchmark?
 `adapter_study`             06: Cao's tables
 `encoder_card`, `search`    07: one system on one card, and two rankings side by side
-`model_page`                the page that `nblib score` ends with
 `systems`                   systems compared: accuracies, architectures
 `training_comparison`       08: Truong's trainings
 `weller`                    09: NevIR's pairs and architectures
 `vahtola`                   10: SemAntoNeg's families and errors; `semantoneg_construction`: how it is made
 `gsm8k`                     12: errors of arithmetic
-`sentence_explorer`         a reader's own sentence
 """

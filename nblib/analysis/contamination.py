@@ -7,7 +7,7 @@ punctuation don't count, and texts of fewer than five words aren't looked at.
 
 import re
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import takewhile
 
 import numpy as np
@@ -47,11 +47,6 @@ def fields(name: str) -> pd.DataFrame:
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, lower case, without punctuation."""
     return tuple(_WORDS.findall(text.lower()))
-
-
-def ngrams(text: Sequence[str], n: int) -> set[tuple[str, ...]]:
-    """All runs of n words."""
-    return set(zip(*(text[start:] for start in range(n)), strict=False))
 
 
 def check(texts: Iterable[str], names: Collection[str]) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """From paraphrases to a benchmark like SemAntoNeg (Vahtola §3): filter, substitute, review, permute.
 
-    pairs = read_pairs("paraphrases.jsonl")             # sentence1, sentence2: Opusparcus, or the authored mini set
+    pairs = corpora.load("paraphrases_mini")            # sentence1, sentence2; the paper's are Opusparcus
     draft = construct(pairs)                            # draft.sets is what a person has to review (drop or correct rows)
     items = construct(pairs, reviewed=corrected).items  # in the official format; .funnel says how many survived each step
 
@@ -26,13 +26,11 @@ Each step is a function, in the paper's order. Where the paper leaves room, we f
 import math
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from nblib import paths
-from nblib.corpora import negator, registry
+from nblib.corpora import negator
 from nblib.corpora.wordnet import wordnet
 from nblib.errors import StudyError
 from nblib.results import published
@@ -119,23 +117,6 @@ def construct(pairs: pd.DataFrame, reviewed: pd.DataFrame | None = None) -> Cons
 def _published(step: str) -> float:
     """How many are left according to the paper."""
     return published.value("vahtola", "Section 3", *_PUBLISHED[step]) if step in _PUBLISHED else math.nan
-
-
-def read_pairs(file: str | Path) -> pd.DataFrame:
-    """Paraphrase pairs from JSON lines (gzipped or not) with `sentence1` and `sentence2`.
-
-    Raises:
-        ConstructionError: a line lacks one of them.
-        corpora.CorpusError: the file is damaged or isn't JSON lines.
-    """
-    rows = registry.read_jsonl(paths.resolve(file))
-    for number, row in enumerate(rows, start=1):
-        for column in ("sentence1", "sentence2"):
-            if not isinstance(row.get(column), str):
-                raise ConstructionError(
-                    f"{file}, line {number}: the pair has no text {column!r}; it needs sentence1 and sentence2."
-                )
-    return pd.DataFrame(rows, columns=["sentence1", "sentence2"])
 
 
 # --- the filters ------------------------------------------------------------------------------------------------------

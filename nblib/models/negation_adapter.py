@@ -14,7 +14,6 @@
   correlation gives numbers near the printed ones. The limit is ours: the paper states none.
 """
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,8 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nblib import artefacts, paths
 from nblib.errors import StudyError
-from nblib.models.encoders import BFLOAT16, Encoder, fingerprint, with_precision
-from nblib.models.mteb_encoders import MtebModel
+from nblib.models.encoders import Encoder, fingerprint
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -198,17 +196,13 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
         diagonal linear layer, so no code of ours is needed to load them.
 
         Raises:
-            AdapterError: the adapter was learnt on another dimension, or the model is no SentenceTransformer.
+            AdapterError: the adapter was learnt on another dimension.
         """
         import torch
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
         check_is_fitted(self)
-        if isinstance(model, MtebModel):
-            raise AdapterError(
-                "No adapter can be built into a model that mteb's own code loads: `transform` its embeddings, or `adapt` it."
-            )
         dimension = len(self.weights_)
         if model.get_embedding_dimension() != dimension:
             self._check_dimension(np.empty((0, model.get_embedding_dimension())))
@@ -230,16 +224,9 @@ def adapt(encoder: Encoder, adapter: NegationAdapter) -> Encoder:
         AdapterError: the adapter was learnt on embeddings of another dimension.
     """
     similarity = "dot" if adapter.weighting == "original norms" else "cosine"
-    spec = replace(encoder.spec, name=f"{encoder.name.removesuffix(BFLOAT16)}+adapter", similarity=similarity)
-    if isinstance(encoder.model, MtebModel):  # nothing to build the adapter into: it works on the vectors alone
-        adapter._check_dimension(encoder.model.encode(["How long is a vector?"], prompt=spec.symmetric_prompt))
-        identity = f"{encoder.fingerprint}\n{adapter.weighting}\n".encode() + adapter.scale_.tobytes()
-        model, digest = encoder.model, hashlib.sha256(identity).hexdigest()
-    else:
-        model = adapter.apply_to(encoder.model).eval()
-        digest = fingerprint(model)
-    adapted = Encoder(spec, model, digest, base=encoder, transform=adapter.transform)
-    return with_precision(adapted, encoder.precision)
+    spec = replace(encoder.spec, name=f"{encoder.name}+adapter", similarity=similarity)
+    model = adapter.apply_to(encoder.model).eval()
+    return Encoder(spec, model, fingerprint(model), base=encoder, transform=adapter.transform)
 
 
 def contributions(anchors: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from nblib import paths
 from nblib.models import embeddings, encoders, negation_adapter, rankers
-from nblib.models.encoders import Encoder, Precision
+from nblib.models.encoders import Encoder
 from nblib.models.negation_adapter import NegationAdapter
 from nblib.models.registry import ModelError, Role
 
@@ -63,10 +63,6 @@ class BiEncoder:
     @property
     def model(self) -> object:
         return self.encoder.model
-
-    @property
-    def precision(self) -> Precision:
-        return self.encoder.precision
 
     @property
     def base(self) -> str | None:
@@ -122,7 +118,6 @@ class StoredSystem:
     source: str
     run_dir: Path
     base: str | None = None
-    precision: Precision = "float32"
     parameters: float | None = None
     model: None = None
 
@@ -135,30 +130,23 @@ class StoredSystem:
         raise ModelError(f"The weights of {self.name} aren't here: only its scores in {self.run_dir} can be shown.")
 
 
-def load(
-    name: str, *, allow_remote_code: bool = False, device: str | None = None, precision: Precision = "float32"
-) -> System:  # fmt: skip
+def load(name: str, *, allow_remote_code: bool = False, device: str | None = None) -> System:
     """Load any system, its weights in float32.
 
     Args:
         name: see the module's docstring.
         allow_remote_code: let a model that needs it run code from the hub.
         device: None takes a GPU where there is one.
-        precision: of an encoder's computation: float32, or bfloat16 (`encoders.with_precision`).
 
     Raises:
-        ModelError, RankerError: nothing of that name can be loaded, or it can't compute in that precision.
+        ModelError, RankerError: nothing of that name can be loaded.
         AdapterError: no such adapter, or one of another encoder.
     """
     options = {"allow_remote_code": allow_remote_code, "device": device}
     saved = rankers.saved_in(paths.resolve(name))
     if name in rankers.entries() or name.startswith(rankers.MAXSIM) or saved in rankers.CLASSES:
-        if precision != "float32":
-            raise ModelError(f"{name} computes in float32 only: {precision} is for encoders.")
         return rankers.load(name, **options)
     encoder, plus, file = name.rpartition("+")
     if plus and file.endswith(ADAPTER):
-        found = negation_adapter.adapt(encoders.load(encoder, **options), NegationAdapter.load(file))
-    else:
-        found = encoders.load(name, **options)
-    return BiEncoder(encoders.with_precision(found, precision))
+        return BiEncoder(negation_adapter.adapt(encoders.load(encoder, **options), NegationAdapter.load(file)))
+    return BiEncoder(encoders.load(name, **options))

@@ -2,8 +2,8 @@
 
 `measurements` is the one table of scores; `published` the papers' numbers; `answers` says which measurement answers which printed
 cell, and `comparison` joins them into the scoreboard; `granularity` asks which n a printed percentage can have. `exhibits`
-summarises a run exhibit by exhibit; `tables` and `plotting` show; `outputs` writes what a notebook leaves; `report` is the site
-for reviewers.
+summarises a run exhibit by exhibit; `tables` and `plotting` show; `outputs` writes what a notebook leaves; `report` makes the
+site.
 """
 
 from nblib.results.comparison import coverage, expected, reproduced, scoreboard

@@ -8,6 +8,7 @@ import matplotlib as mpl
 import pandas as pd
 import seaborn as sns
 from adjustText import adjust_text
+from IPython import get_ipython
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -34,7 +35,7 @@ PALETTE = [PARAPHRASE, NEGATION, OURS, TRAINED, PARTIAL, SAMPLE, PUBLISHED, MUTE
 
 
 def use_style() -> None:
-    """Set the study's figure style for this session."""
+    """Set the study's figure style for this session, in which a notebook shows figures as SVG."""
     sns.set_theme(
         context="notebook",
         style="whitegrid",
@@ -46,6 +47,10 @@ def use_style() -> None:
             "font.family": "DejaVu Sans", "grid.linewidth": 0.6,
         },
     )  # fmt: skip
+    if get_ipython():
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        set_matplotlib_formats("svg", metadata={"Date": None, "Creator": None})
 
 
 def state(ax: Axes, finding: str) -> None:

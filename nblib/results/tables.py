@@ -1,4 +1,4 @@
-"""Tables: as HTML in the notebook, as CSV on disk, as LaTeX for a paper."""
+"""Tables: as HTML in the notebook, as CSV on disk."""
 
 import hashlib
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def show(table: pd.DataFrame, caption: str, digits: int = 2, html: Sequence[str]
 
 
 def save_table(table: pd.DataFrame, target: str | Path, caption: str, digits: int = 2) -> Styler:
-    """Write `<target>.csv` and return the table for the notebook (`nblib export` makes HTML and LaTeX of it)."""
+    """Write `<target>.csv` and return the table for the notebook."""
     artefacts.write_table(table.round(DECIMALS), f"{target}.csv")
     return show(table, caption, digits)
 
@@ -59,13 +59,6 @@ def edits(before: str, after: str) -> str:
         else:
             parts += [f"<del>{dropped}</del>"] * bool(dropped) + [f"<ins>{added}</ins>"] * bool(added)
     return " ".join(parts)
-
-
-def latex(table: pd.DataFrame, caption: str, label: str, digits: int = 2) -> str:
-    """The table in LaTeX, texts escaped."""
-    escaped = caption.translate({ord(sign): f"\\{sign}" for sign in "%&#_${}"})
-    options = {"index": False, "na_rep": "--", "float_format": f"%.{digits}f", "escape": True}
-    return table.to_latex(caption=escaped, label=label, **options)
 
 
 def findings(*sentences: str) -> Markdown:

@@ -9,7 +9,7 @@ import pandas as pd
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
 from nblib.synthesis import generations, prompts
 from nblib.synthesis.client import Prices, Server
-from nblib.synthesis.prompts import SynthesisError
+from nblib.synthesis.generations import SynthesisError
 
 COLUMNS = ["id", "anchor", "entailment", *NEGATIONS, "word_cue", "word", "phrase_cue", "phrase"]
 
@@ -25,41 +25,37 @@ def load_recording(file: str | Path) -> tuple[pd.DataFrame, Server]:
     for generation in generations.read(file):
         anchors.setdefault(generation.id, generation.anchor)
         if not generation.attempt:  # a later one may have had another seed
-            models.add((generation.model, json.dumps(dict(generation.sampling), sort_keys=True)))
+            models.add((generation.model, json.dumps(generation.sampling, sort_keys=True)))
     if not models:
         raise SynthesisError(f"No answers in {file}. Give a file of generations, or a model and a server to ask.")
     if len(models) > 1:
+        listed = "; ".join(map(" ".join, sorted(models)))
         raise SynthesisError(
-            f"{file} holds answers of several models or sampling parameters: {'; '.join(map(' '.join, sorted(models)))}. Read "
-            "each from a file of its own."
+            f"{file} holds answers of several models or sampling parameters: {listed}. Read each from a file of its own."
         )
     model, sampling = models.pop()
-    table = pd.DataFrame({"id": list(anchors), "anchor": list(anchors.values())})
-    return table, Server(model=model, sampling=json.loads(sampling))
+    return pd.DataFrame(anchors.items(), columns=["id", "anchor"]), Server(model=model, sampling=json.loads(sampling))
 
 
 def results(anchors: pd.DataFrame, server: Server, file: str | Path, seed: int = 0) -> pd.DataFrame:
     """The outcome of each question by the file: of its first usable answer, or else of the last one.
 
     Returns:
-        id, kind, reason ("" where usable, "not answered" where there is nothing), attempts, input_tokens, output_tokens
-        (over all attempts, as far as counted), answer (raw), sentences (by label), cues.
+        id, kind, reason ("" where usable, "not answered" where there is nothing), attempts, answer (raw), sentences (by label),
+        cues.
     """
-    nothing = {"reason": "not answered", "attempts": 0, "input_tokens": 0, "output_tokens": 0}
-    questions = list(prompts.questions(anchors, server, seed))
-    rows = {question.key: {**nothing, "answer": "", "sentences": {}} for question in questions}
+    questions = list(prompts.questions(anchors, server.model, server.sampling, seed))
+    nothing = {"reason": "not answered", "attempts": 0, "answer": "", "sentences": {}}
+    rows = {question.key: nothing.copy() for question in questions}
     for generation in generations.read(file):
         if (row := rows.get(generation.key)) is None:
             continue
         row["attempts"] += 1
-        row["input_tokens"] += generation.input_tokens or 0
-        row["output_tokens"] += generation.output_tokens or 0
         if row["reason"]:
             parsed = prompts.parse(generation)
-            row |= {"reason": parsed.reason, "answer": generation.answer, "sentences": dict(parsed.sentences)}
-    table = [{"id": q.id, "kind": q.kind, **rows[q.key], "cues": dict(q.cues)} for q in questions]
-    columns = ["id", "kind", "reason", "attempts", "input_tokens", "output_tokens", "answer", "sentences", "cues"]
-    return pd.DataFrame(table, columns=columns)
+            row |= {"reason": parsed.reason, "answer": generation.answer, "sentences": parsed.sentences}
+    table = [{"id": q.id, "kind": q.kind, **rows[q.key], "cues": q.cues} for q in questions]
+    return pd.DataFrame(table, columns=["id", "kind", *nothing, "cues"])
 
 
 def variants(anchors: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
@@ -72,21 +68,24 @@ def variants(anchors: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
     Returns:
         `COLUMNS`; entailment is missing (None) where the source gives none, and the triples "only negation"
         can't be built from such anchors.
+
+    Raises:
+        SynthesisError: no anchor has all six.
     """
-    sentences: dict[str, dict] = {}
+    found: dict[str, dict] = {}
     for row in outcomes[outcomes.reason == ""].itertuples(index=False):
         cues = {f"{hedge}_cue": cue for hedge, cue in row.cues.items()}
-        sentences.setdefault(row.id, {}).update({**row.sentences, **cues})
-    texts = anchors.set_index("id")
-    rows = []
-    for anchor_id, texts_by_label in sentences.items():
-        complete = all(name in texts_by_label for name in (*NEGATIONS, *HEDGES))
-        if complete and not _clash(texts_by_label):
-            entailment = texts.entailment[anchor_id] if "entailment" in texts else None
-            rows.append(
-                {"id": anchor_id, "anchor": texts.anchor[anchor_id], "entailment": entailment, **texts_by_label}
-            )
-    return pd.DataFrame(rows, columns=COLUMNS)
+        found.setdefault(row.id, {}).update({**row.sentences, **cues})
+    complete = [
+        {"id": name, **row} for name, row in found.items() if {*NEGATIONS, *HEDGES} <= {*row} and not _clash(row)
+    ]
+    if not complete:
+        raise SynthesisError(
+            f"None of {len(anchors):,} anchors has all six variants. See the reasons in the yields; then ask a model that "
+            "follows the prompts, or replay another recording."
+        )
+    texts = anchors if "entailment" in anchors else anchors.assign(entailment=None)
+    return pd.DataFrame(complete).merge(texts[["id", "anchor", "entailment"]], on="id")[COLUMNS]
 
 
 def yields(outcomes: pd.DataFrame) -> pd.DataFrame:
@@ -129,7 +128,6 @@ def price(questions: pd.DataFrame, rates: Mapping[str, Sequence[float]], anchors
 
     Raises:
         SynthesisError: there are no rates or no anchors.
-        LLMError: see `Prices.of`.
     """
     if not rates or anchors < 1:
         raise SynthesisError("A price needs rates of at least one model, and at least one anchor.")

@@ -4,26 +4,18 @@ Two questions an anchor: the paper's negation prompt, and its hedging prompt wit
 """
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 
 from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
-from nblib.errors import StudyError
 from nblib.results import published
 from nblib.synthesis import generations, parsing
-from nblib.synthesis.client import Server
 from nblib.synthesis.generations import Generation
 from nblib.synthesis.parsing import Parsed
 
-_HALF = re.compile("[\ud800-\udfff]")
 KINDS = {"negation": NEGATIONS, "hedging": HEDGES}  # prompt → the labels it asks for, as it numbers them
-
-
-class SynthesisError(StudyError):
-    """Anchors that can't be asked about."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +36,16 @@ class Question:
     cues: Mapping[str, str]
 
 
-def questions(anchors: pd.DataFrame, server: Server, seed: int = 0) -> Iterator[Question]:
+def questions(anchors: pd.DataFrame, model: str, sampling: Mapping[str, object], seed: int = 0) -> Iterator[Question]:
     """Two questions an anchor, always the same ones for the same seed, model and sampling parameters.
 
     Args:
         anchors: id (unique), anchor.
-
-    Raises:
-        SynthesisError: a missing column, a repeated id, or an empty or unwritable text; names the first.
     """
-    _check(anchors)
     for anchor_id, anchor in zip(anchors.id, anchors.anchor, strict=True):
         for kind in KINDS:
             cues = {hedge: cue(anchor_id, hedge, seed) for hedge in HEDGES} if kind == "hedging" else {}
-            key = generations.key(server.model, prompt(kind, anchor, cues), server.sampling)
+            key = generations.key(model, prompt(kind, anchor, cues), sampling)
             yield Question(key, anchor_id, anchor, kind, cues)
 
 
@@ -74,38 +62,8 @@ def cue(anchor_id: str, hedge: str, seed: int = 0) -> str:
     return cues[int.from_bytes(digest) % len(cues)]
 
 
-def _check(anchors: pd.DataFrame) -> None:
-    if missing := [column for column in ("id", "anchor") if column not in anchors]:
-        raise SynthesisError(
-            f"The anchors lack the column {', '.join(missing)}; they have {', '.join(anchors.columns)}."
-        )
-    if anchors.id.duplicated().any():
-        raise SynthesisError(
-            f"Two anchors have the id {anchors.id[anchors.id.duplicated()].iloc[0]!r}. Give each an id of its own."
-        )
-    usable = [isinstance(text, str) and bool(text.strip()) for text in anchors.anchor]
-    if not all(usable):
-        raise SynthesisError(
-            f"{usable.count(False)} anchors are empty; the first has the id {anchors.id.iloc[usable.index(False)]!r}. Leave "
-            "them out."
-        )
-    for anchor_id, anchor in zip(anchors.id, anchors.anchor, strict=True):
-        if _HALF.search(f"{anchor_id}{anchor}"):
-            raise SynthesisError(f"The anchor {anchor_id!r} holds half a character (a surrogate). Mend its text.")
-
-
 def parse(generation: Generation) -> Parsed:
-    """The sentences in a generation by label, or why it is unusable.
-
-    Raises:
-        SynthesisError: it answers a prompt that the paper doesn't have, or has no cue for a hedge.
-    """
-    if generation.kind not in KINDS:
-        raise SynthesisError(f"A generation has the unknown kind {generation.kind!r}; known: {', '.join(KINDS)}.")
-    if generation.kind == "hedging" and any(hedge not in generation.cues for hedge in HEDGES):
-        raise SynthesisError(
-            f"The generation {generation.key!r} lacks a cue for one of {', '.join(HEDGES)}. Remove its line."
-        )
+    """The sentences in a generation by label, or why it is unusable."""
     return parsing.parse(
         generation.answer,
         KINDS[generation.kind],

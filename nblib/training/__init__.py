@@ -6,5 +6,5 @@
 `tuning`         a whole training: train, measure, interpolate, keep; `finished`: or find it again
 `interpolation`  weights between base and tuned, LoRAs, saving
 `dev_scores`     the dev sets, and a system's scores on them while it is trained
-`llm_lora`       LoRAs of language models; `llm_cost`: what Truong's would take
+`llm_lora`       LoRAs of language models
 """

@@ -108,41 +108,6 @@ class AnchorBatches(DefaultBatchSampler):
         return int(sum(-(-size // self.batch_size) for size in sizes))
 
 
-class SharedBatches:
-    """Another sampler's batches, cut for several processes of which each takes every n-th: together they have a batch's examples.
-
-    A batch that n doesn't divide goes whole to each of them, which gives the same gradient. This sampler has no `batch_size`,
-    because accelerate would leave out the batches that are smaller.
-
-    Args:
-        batches: the batches of one process.
-    """
-
-    def __init__(self, batches: AnchorBatches, processes: int) -> None:
-        self.batches, self.processes = batches, processes
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for batch in self.batches:
-            cut = len(batch) % self.processes == 0
-            yield from (batch[first :: self.processes] if cut else batch for first in range(self.processes))
-
-    def __len__(self) -> int:
-        return self.processes * len(self.batches)
-
-    def set_epoch(self, epoch: int) -> None:
-        self.batches.set_epoch(epoch)
-
-
-def shared(dataset: Dataset, processes: int, batch_size: int, **options: Any) -> SharedBatches:
-    """Batches of anchors for several processes.
-
-    Args:
-        batch_size: of one process.
-        options: of `AnchorBatches`.
-    """
-    return SharedBatches(AnchorBatches(dataset, batch_size=processes * batch_size, **options), processes)
-
-
 class StatementsLast(ProportionalBatchSampler):
     """Batches of several kinds in random order, in which those of one kind come after those of the others.
 

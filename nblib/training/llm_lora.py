@@ -1,13 +1,11 @@
 """LoRA fine-tuning of a language model on triples (Truong §5.2, Appendix B): do two sentences have opposite meanings?
 
 A triple becomes two pairs with one word as the answer: anchor and negation "Yes", anchor and hedge "No". The loss is on that
-word alone. One training is a `Settings` and a table of pairs. `train` runs it in this process, or in several through
-accelerate's launcher (`accelerate launch -m nblib.training.llm_lora FOLDER`), and resumes it where a killed run left it. `tune`
+word alone. One training is a `Settings` and a table of pairs. `train` runs it, and resumes it where a killed run left it. `tune`
 trains, asks the dev pairs before and after, and keeps all of it; a training that was kept is not run again.
 """
 
 import shutil
-import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -26,7 +24,6 @@ from nblib.models.language_models import Dtype, LanguageModel
 from nblib.models.llm_adapters import LoraError
 from nblib.results import published
 from nblib.training import checkpoints, finished, records
-from nblib.training.processes import backend, launch
 from nblib.training.records import Trained
 
 if TYPE_CHECKING:
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
 
 CODE_VERSION = 1  # raise it when this code changes a training's weights: all is then trained anew
 TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+RETIRED = ("accumulation", "four_bit", "processes")  # settings that only the records of earlier trainings name
 ANSWERS = {"negation": "Yes", "hedging": "No"}
 
 
@@ -45,11 +43,9 @@ class Settings:
     Attributes:
         base: a language model's name or folder (`language_models.load`).
         learning_rate: not in the paper.
-        batch_size: pairs a step, over all processes; not in the paper.
-        accumulation: in how many parts a step is computed, one after the other: less memory, the same gradient.
+        batch_size: pairs a step; not in the paper.
         chat_template: put the question as a user's turn, for a base that was taught to chat.
         bf16: the base's weights and the forward pass in bfloat16; the LoRA and its optimiser stay float32.
-        four_bit: the base's weights in four bits (needs a GPU and bitsandbytes).
         checkpointing: compute activations again in the backward pass instead of keeping them: less memory, a third slower.
     """
 
@@ -62,24 +58,17 @@ class Settings:
     targets: tuple[str, ...] = TARGETS
     learning_rate: float = 2e-4
     batch_size: int = 16
-    accumulation: int = 1
     chat_template: bool = False
     bf16: bool = True
-    four_bit: bool = False
     checkpointing: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "targets", tuple(self.targets))  # JSON has lists
-        numbers = ("epochs", "rank", "alpha", "learning_rate", "batch_size", "accumulation")
+        numbers = ("epochs", "rank", "alpha", "learning_rate", "batch_size")
         check_numbers(self.seed, **{name: getattr(self, name) for name in numbers})
         if not 0 <= self.dropout < 1:
             raise LoraError(f"dropout must be from 0 to below 1, and is {self.dropout}.")
-        if self.batch_size % self.accumulation:
-            raise LoraError(
-                f"{self.batch_size} pairs a step can't be computed in {self.accumulation} equal parts. Choose an accumulation "
-                "that divides batch_size."
-            )
 
     @property
     def dtype(self) -> Dtype:
@@ -217,7 +206,7 @@ def _padding(tokenizer: PreTrainedTokenizerBase) -> int:
 
 
 def train(
-    settings: Settings, table: pd.DataFrame, folder: str | Path, *, processes: int = 1, checkpoint_steps: int = 100
+    settings: Settings, table: pd.DataFrame, folder: str | Path, *, checkpoint_steps: int = 100
 ) -> tuple[LanguageModel, pd.DataFrame]:
     """Fine-tune, resuming from the last checkpoint in `folder` where the same training was interrupted.
 
@@ -225,32 +214,42 @@ def train(
         table: from `pairs`.
         folder: for this training alone, with its checkpoints and its adapter; remove it (`checkpoints.forget`) when the
             result is saved.
-        processes: more than one are started by accelerate's launcher, one for each GPU (or on the CPU).
 
     Returns:
         The tuned model and its history: step, epoch, loss (a mean over the steps since the row before), learning_rate.
 
     Raises:
-        LoraError: out of memory, a base that can't be trained so, or processes that can't share a step.
+        LoraError: out of memory, or a base that can't be trained so.
         FinetuningError: a checkpoint of another training.
         LanguageModelError: see `language_models.load`.
     """
     folder = paths.writable_folder(folder)
-    if settings.batch_size % (settings.accumulation * processes):
-        raise LoraError(
-            f"{settings.batch_size} pairs a step can't be shared by {processes} processes in {settings.accumulation} parts each. "
-            "Choose a batch_size that both divide."
-        )
     checkpoints.reserve_folder(folder, {**asdict(settings), "pairs": _texts_sha256(table)})
-    artefacts.write_table(table, folder / "pairs.parquet")
-    job = {"settings": asdict(settings), "processes": processes, "checkpoint_steps": checkpoint_steps}
-    artefacts.write_json(folder / "job.json", job)
-    if processes == 1:
-        _run(folder)
-    else:
-        launch("nblib.training.llm_lora", folder, processes)
-    tuned = llm_adapters.load(settings.base, folder / "adapter", dtype=settings.dtype)
-    return tuned, artefacts.read_table(folder / "history.csv")
+    base = language_models.load(settings.base, dtype=settings.dtype, device="cpu")  # the trainer chooses the device
+    answers = answer_tokens(base.tokenizer, settings.chat_template)
+    inputs = [
+        tokens(base.tokenizer, *texts, settings.chat_template)
+        for texts in zip(table.sentence_1, table.sentence_2, strict=True)
+    ]
+    data = [{"input_ids": ids, "answer": answers[answer]} for ids, answer in zip(inputs, table.answer, strict=True)]
+    pad, model, gpu = _padding(base.tokenizer), add_lora(base, settings), torch.cuda.is_available()
+    arguments = TrainingArguments(
+        output_dir=str(folder), num_train_epochs=settings.epochs, learning_rate=settings.learning_rate, warmup_steps=0.1,
+        per_device_train_batch_size=settings.batch_size, lr_scheduler_type="linear", bf16=settings.bf16, use_cpu=not gpu,
+        activation_checkpointing=settings.checkpointing, activation_checkpointing_kwargs={"use_reentrant": False},
+        seed=settings.seed, remove_unused_columns=False, dataloader_pin_memory=gpu,
+        save_strategy="steps", save_steps=checkpoint_steps, save_total_limit=1, logging_steps=0.02, report_to="none",
+    )  # fmt: skip
+    trainer = _AnswerTrainer(
+        model=model, args=arguments, train_dataset=data, data_collator=lambda examples: collate(examples, pad)
+    )
+    history = checkpoints.run(trainer, folder, LoraError(
+        f"Out of memory with {settings.batch_size} pairs at once. Lower batch_size"
+        f"{'' if settings.checkpointing else ', or set checkpointing'}, and remove {folder}, whose checkpoints (if any) "
+        "are of these settings."
+    ))  # fmt: skip
+    llm_adapters.save(replace(base, model=model), folder / "adapter", "", base=settings.base)
+    return llm_adapters.load(settings.base, folder / "adapter", dtype=settings.dtype), history
 
 
 def _texts_sha256(table: pd.DataFrame) -> str:
@@ -265,61 +264,6 @@ class _AnswerTrainer(Trainer):
         outputs = model(**inputs, logits_to_keep=1)
         loss = cross_entropy(outputs.logits[:, -1].float(), answer)
         return (loss, outputs) if return_outputs else loss
-
-
-def _run(folder: Path) -> None:
-    """What each process does: train on the pairs in the folder; the first leaves adapter and history there."""
-    job = artefacts.read_json(folder / "job.json")
-    settings, processes = Settings(**job["settings"]), job["processes"]
-    base, gpu = _base(settings), torch.cuda.is_available()
-    answers = answer_tokens(base.tokenizer, settings.chat_template)
-    table = artefacts.read_table(folder / "pairs.parquet")
-    inputs = [
-        tokens(base.tokenizer, *texts, settings.chat_template)
-        for texts in zip(table.sentence_1, table.sentence_2, strict=True)
-    ]
-    data = [{"input_ids": ids, "answer": answers[answer]} for ids, answer in zip(inputs, table.answer, strict=True)]
-    pad, model = _padding(base.tokenizer), add_lora(base, settings)
-    arguments = TrainingArguments(
-        output_dir=str(folder), num_train_epochs=settings.epochs, learning_rate=settings.learning_rate, warmup_steps=0.1,
-        per_device_train_batch_size=settings.batch_size // settings.accumulation // processes,
-        gradient_accumulation_steps=settings.accumulation, lr_scheduler_type="linear", bf16=settings.bf16, use_cpu=not gpu,
-        activation_checkpointing=settings.checkpointing, activation_checkpointing_kwargs={"use_reentrant": False},
-        seed=settings.seed, remove_unused_columns=False, dataloader_pin_memory=gpu, ddp_find_unused_parameters=False,
-        ddp_backend=backend(processes),
-        save_strategy="steps", save_steps=job["checkpoint_steps"], save_total_limit=1, logging_steps=0.02, report_to="none",
-    )  # fmt: skip
-    trainer = _AnswerTrainer(
-        model=model, args=arguments, train_dataset=data, data_collator=lambda examples: collate(examples, pad)
-    )
-    history = checkpoints.run(trainer, folder, LoraError(
-        f"Out of memory with {settings.batch_size // settings.accumulation} pairs at once. Raise accumulation or lower "
-        f"batch_size{'' if settings.checkpointing else ', or set checkpointing'}"
-        f"{'' if settings.four_bit or not gpu else ', or set four_bit'}, and remove {folder}, whose checkpoints (if any) "
-        "are of these settings."
-    ))  # fmt: skip
-    if trainer.is_world_process_zero():
-        artefacts.write_table(history, folder / "history.csv")
-        llm_adapters.save(replace(base, model=model), folder / "adapter", "", base=settings.base)
-
-
-def _base(settings: Settings) -> LanguageModel:
-    """The base on the CPU (the trainer chooses the device), or quantised on its GPU."""
-    if not settings.four_bit:
-        return language_models.load(settings.base, dtype=settings.dtype, device="cpu")
-    if not torch.cuda.is_available():
-        raise LoraError("four_bit needs a GPU. Set it to False.")
-    from accelerate import PartialState
-    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
-
-    source = language_models.folder(settings.base)
-    quantised = BitsAndBytesConfig(
-        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16
-    )  # fmt: skip
-    model = AutoModelForCausalLM.from_pretrained(
-        source, quantization_config=quantised, dtype=torch.bfloat16, device_map={"": PartialState().process_index}
-    )
-    return LanguageModel(settings.base, source, model, AutoTokenizer.from_pretrained(source))
 
 
 def _flat_head(model: "PreTrainedModel") -> None:
@@ -372,7 +316,7 @@ class Tuned(Trained):
 
 def tune(
     settings: Settings, table: pd.DataFrame, dev_pairs: pd.DataFrame, run_dir: str | Path, name: str, *,
-    processes: int = 1, again: bool = False, data: str = "", **about: Any,
+    again: bool = False, data: str = "", **about: Any,
 ) -> Tuned:  # fmt: skip
     """Train a LoRA, keep it as `<run_dir>/llms/<name>` and its record; or find both again, or the record alone, where they are
     of the same training.
@@ -389,7 +333,7 @@ def tune(
     folder, record, checkpointed = (paths.inside(run_dir, part, name) for part in ("llms", "trainings", "checkpoints"))
     dev_pairs = dev_pairs.reset_index(drop=True)
     base = llm_adapters.load(settings.base, dtype=settings.dtype)
-    made_from, texts = {**asdict(settings), "processes": processes}, _texts_sha256(table)
+    made_from, texts = asdict(settings), _texts_sha256(table)
     base_weights = llm_adapters.fingerprint(base)
     trained_from = finished.fingerprint(
         CODE_VERSION, made_from, texts, base_weights, "cuda" if torch.cuda.is_available() else "cpu"
@@ -397,7 +341,7 @@ def tune(
     checked = {"code_version": CODE_VERSION, "texts": texts, "base_weights": base_weights}
     made_from |= {**checked, "dev": _texts_sha256(dev_pairs)}
     found = not again and finished.is_finished(folder, trained_from)
-    kept = None if again else records.find(record, made_from, ["history", "dev"], about, apart_from=["dev"])
+    kept = None if again else records.find(record, made_from, ["history", "dev"], about, apart_from=["dev", *RETIRED])
     same_dev = kept and kept.about["made_from"].get("dev", made_from["dev"]) == made_from["dev"]
     if same_dev and (found or not folder.is_dir()):
         return Tuned(folder, kept, found=True, has_model=found)
@@ -410,7 +354,7 @@ def tune(
         kept = kept.add("dev", accuracy(dev, "kind", "variant"), made_from=made_from)
         return Tuned(folder, kept, found=True)
     started = perf_counter()
-    trained, history = train(settings, table, checkpointed, processes=processes)
+    trained, history = train(settings, table, checkpointed)
     seconds = perf_counter() - started
     dev = dev_pairs.assign(before=before, after=probabilities(trained, dev_pairs, settings.chat_template))
     source = f"{len(table):,} pairs of {table.id.nunique():,} anchors{data and f' ({data})'}."
@@ -426,7 +370,3 @@ def tune(
     kept = records.save(record, made_from, tables, **about)
     checkpoints.forget(checkpointed)
     return Tuned(folder, kept)
-
-
-if __name__ == "__main__":  # one process of a training that `train` has prepared
-    _run(Path(sys.argv[1]))

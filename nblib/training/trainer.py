@@ -5,7 +5,6 @@ One training is a `Settings` and examples (`batches.data_sets`); `train` runs it
 """
 
 import copy
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -14,15 +13,14 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 import torch
-from datasets import Dataset, DatasetDict, load_from_disk
-from safetensors.torch import load_file, save_file
+from datasets import Dataset, DatasetDict
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.cross_encoder import CrossEncoder, CrossEncoderTrainer, CrossEncoderTrainingArguments
 from sentence_transformers.multi_vector_encoder import MultiVectorEncoderTrainer, MultiVectorEncoderTrainingArguments
 from torch import nn
 from transformers import TrainerCallback
 
-from nblib import artefacts, paths
+from nblib import paths
 from nblib.corpora import pairs
 from nblib.errors import check_numbers
 from nblib.models import encoders, rankers
@@ -30,11 +28,10 @@ from nblib.models.folders import FinetuningError
 from nblib.models.rankers import Cross, LateInteraction
 from nblib.models.systems import BiEncoder, System
 from nblib.training import checkpoints, finished
-from nblib.training.batches import LAYOUTS, StatementsLast, shared, with_base_embeddings
+from nblib.training.batches import LAYOUTS, StatementsLast, with_base_embeddings
 from nblib.training.interpolation import add_lora, interpolate, prepare
 from nblib.training.losses import LOSSES, WeightedLoss
 from nblib.training.mixture import UNLABELLED, Kind
-from nblib.training.processes import backend, launch
 
 CODE_VERSION = 1  # raise it when this code changes a training's weights: finished trainings are then run anew
 CLASSES = {pairs.ENTAILMENT: "entailment", pairs.NEUTRAL: "neutral", pairs.CONTRADICTION: "contradiction"}
@@ -189,7 +186,6 @@ def train(
     *,
     evaluate: Callable[[nn.Module, int], object] | None = None,
     checkpoint_steps: int = 100,
-    processes: int = 1,
 ) -> tuple[nn.Module, pd.DataFrame]:
     """Train, resuming from the last checkpoint in `folder` where the same training was interrupted.
 
@@ -198,8 +194,6 @@ def train(
         data: from `batches.data_sets`, in the layout of the loss.
         folder: for the checkpoints of this training alone; remove it (`checkpoints.forget`) when the result is saved.
         evaluate: called with a float32 copy of the model and the epoch after every epoch.
-        processes: more than one are started by accelerate's launcher, one for each GPU (or on the CPU). They share the examples
-            of each step, so the loss must not compare these with each other, and nothing can be evaluated meanwhile.
 
     Returns:
         The trained model and its history: step, epoch, loss (a mean over the steps since the row before), learning_rate.
@@ -216,30 +210,16 @@ def train(
     checkpoints.reserve_folder(
         folder, {"architecture": architecture, **settings.described(), "texts": texts_sha256(data)}
     )
-    if processes > 1:
-        _check_shared(settings, processes, evaluate)
-        return _in_processes(architecture, settings, data, folder, checkpoint_steps, processes)
-    return _run(architecture, settings, data, folder, evaluate, checkpoint_steps, processes)[:2]
-
-
-def _run(
-    architecture: str, settings: Settings, data: DatasetDict, folder: Path, evaluate: Callable | None,
-    checkpoint_steps: int, processes: int,
-) -> tuple[nn.Module, pd.DataFrame, bool]:  # fmt: skip
-    """What each process does; also whether it is the first."""
     chosen = ARCHITECTURES[architecture]
     system = chosen.load(settings, data)
     base, model = system.model, _model(system.model, settings)
     gpu, sampler = torch.cuda.is_available(), LAYOUTS[LOSSES[settings.losses[0]].layout].sampler
     arguments = chosen.arguments(
         output_dir=str(folder), num_train_epochs=settings.epochs, seed=settings.seed,
-        per_device_train_batch_size=settings.batch_size // processes, learning_rate=settings.learning_rate, warmup_steps=0.1,
+        per_device_train_batch_size=settings.batch_size, learning_rate=settings.learning_rate, warmup_steps=0.1,
         lr_scheduler_type="linear", bf16=settings.bf16, use_cpu=not gpu, dataloader_pin_memory=gpu,
-        batch_sampler=sampler if processes == 1 else partial(shared, processes=processes),
-        multi_dataset_batch_sampler=_order(settings, list(data)),
+        batch_sampler=sampler, multi_dataset_batch_sampler=_order(settings, list(data)),
         save_strategy="steps", save_steps=checkpoint_steps, save_total_limit=1, logging_steps=0.02, report_to="none",
-        ddp_backend=backend(processes),
-        ddp_find_unused_parameters=processes > 1,  # BERT's pooler, where the mean over the tokens is taken
     )  # fmt: skip
     losses = {}
     for name, part in data.items():
@@ -259,7 +239,7 @@ def _run(
         f"Lower batch_size, or choose method 'lora', and remove {folder}, whose checkpoints (if any) are of these settings."
     ))  # fmt: skip
     model = trainer.accelerator.unwrap_model(model, keep_fp32_wrapper=False)  # out of autocast: float32 again
-    return model.eval(), history, trainer.is_world_process_zero()
+    return model.eval(), history
 
 
 def _order(settings: Settings, kinds: list[str]) -> Any:
@@ -280,56 +260,6 @@ def _model(base: nn.Module, settings: Settings) -> nn.Module:
             if isinstance(layer, nn.Dropout):
                 layer.p = 0.0
     return model
-
-
-# --- several processes ------------------------------------------------------------------------------------------------
-
-
-def _check_shared(settings: Settings, processes: int, evaluate: Callable | None) -> None:
-    if settings.batch_size % processes:
-        raise FinetuningError(
-            f"{settings.batch_size} examples a step can't be shared by {processes} processes. Choose a batch_size that these "
-            "divide."
-        )
-    if LOSSES[settings.loss].architecture != "bi-encoder":
-        raise FinetuningError("Only a bi-encoder can be trained in several processes. Use one.")
-    if together := [loss for loss in settings.losses if LOSSES[loss].in_batch]:
-        raise FinetuningError(
-            f"The loss {together[0]!r} compares the examples of a step with each other, so one process must have them all. Use "
-            "one, or the loss 'explicit'."
-        )
-    if evaluate:
-        raise FinetuningError(
-            "Several processes can't measure dev data after every epoch. Switch that off, or use one process."
-        )
-
-
-def _in_processes(
-    architecture: str, settings: Settings, data: DatasetDict, folder: Path, checkpoint_steps: int, processes: int
-) -> tuple[nn.Module, pd.DataFrame]:
-    """Write down what the processes need, run them, and read what the first has left."""
-    data.save_to_disk(str(folder / "data"))
-    job = {"architecture": architecture, "settings": asdict(settings), "checkpoint_steps": checkpoint_steps}
-    artefacts.write_json(folder / "job.json", {**job, "processes": processes})
-    launch("nblib.training.trainer", folder, processes)
-    model = _model(ARCHITECTURES[architecture].load(settings, data).model, settings)
-    model.load_state_dict(load_file(folder / "weights.safetensors"))
-    return model.eval(), artefacts.read_table(folder / "history.csv")
-
-
-def _process(folder: Path) -> None:
-    """One process of a training that `train` has prepared; the first leaves the weights and the history."""
-    job = artefacts.read_json(folder / "job.json")
-    kinds = {name: Kind(**kind) for name, kind in job["settings"].pop("kinds").items()}
-    model, history, first = _run(
-        job["architecture"], Settings(**job["settings"], kinds=kinds), load_from_disk(str(folder / "data")), folder, None,
-        job["checkpoint_steps"], job["processes"],
-    )  # fmt: skip
-    if first:
-        artefacts.write_table(history, folder / "history.csv")
-        save_file(
-            {name: tensor.contiguous() for name, tensor in model.state_dict().items()}, folder / "weights.safetensors"
-        )
 
 
 def texts_sha256(data: DatasetDict) -> str:
@@ -357,7 +287,3 @@ class _AfterEpoch(TrainerCallback):
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         with torch.random.fork_rng():  # a dev task of mteb's sets the seed, and dropout would draw from there
             self.evaluate(interpolate(self.base, self.model, 1.0), round(state.epoch))
-
-
-if __name__ == "__main__":  # one process of several
-    _process(Path(sys.argv[1]))

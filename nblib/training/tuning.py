@@ -71,7 +71,6 @@ def tune(
     sts_budget: float = 100.0,
     interpolations: Sequence[float] = (),
     source: str = "",
-    processes: int = 1,
     again: bool = False,
     **about: Any,
 ) -> Tuned:
@@ -87,7 +86,6 @@ def tune(
         alphas: these are measured, and the largest within `sts_budget` is kept (`dev_scores.choose_alpha`);
             without any, the trained weights are.
         source: one line on the training data, for the model card.
-        processes: see `trainer.train`.
         again: train even if it was trained before.
         about: for the sidecar.
 
@@ -132,7 +130,7 @@ def tune(
     before = evaluator(evaluator.base.model, 0) if evaluator else None
     started = time.perf_counter()
     each = evaluate if evaluator and every_epoch else None
-    model, history = trainer.train(architecture, settings, data, scratch, evaluate=each, processes=processes)
+    model, history = trainer.train(architecture, settings, data, scratch, evaluate=each)
     seconds = time.perf_counter() - started
     by_alpha, alpha, predicted = pd.DataFrame(), 1.0, {}
     if alphas:

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Sequence
 
 from nblib.errors import StudyError
-from nblib.workflow import commands, forks
+from nblib.workflow import commands
 
 FULL = "Free some space and run the same command again: what is finished is kept, nothing is left half-written."
 REMEDIES = {
@@ -80,6 +80,4 @@ def _end(message: str, status: int = 2) -> None:
 
 
 if __name__ == "__main__":
-    if connection := forks.connect():  # as a job of `nblib study`
-        raise SystemExit(forks.call(connection, "nblib.workflow.cli:main", sys.argv[1:]))
     main()

@@ -1,7 +1,7 @@
 """Execute a notebook headlessly: `nblib run 07 out.ipynb -p system all-mpnet-base-v2`.
 
-Papermill with stricter checks: an unknown parameter, a value of another type, a missing declared output (`outputs`), or an
-executed copy among the sources is an error. The kernel is that of this environment.
+Papermill with stricter checks: an unknown parameter, a value of another type, or an executed copy among the sources is an
+error. The kernel is that of this environment.
 """
 
 import ast
@@ -15,12 +15,11 @@ import yaml
 
 from nblib import paths
 from nblib.errors import StudyError, readable
-from nblib.workflow import forks, outputs
 
-# Importing torch and the models makes a million objects that stay: looking through them again and again is a sixth of the time
-SELDOM_COLLECT = "import gc; gc.set_threshold(50_000, 20, 100)"
+# jsonschema, which nbformat imports, compiles the grammars of international web addresses wherever this package is there: 2.5
+# of the 3 seconds that papermill takes to import. No notebook's schema has a field of that format.
+sys.modules.setdefault("rfc3987_syntax", None)
 
-STILLBORN = "Kernel died before replying"  # what jupyter_client says of it
 LONGEST_NAME = 1000  # of a notebook; no system has longer paths in daily use
 KERNEL_SECONDS = 300  # for a kernel to start; papermill's 60 are short on a machine that is busy
 
@@ -117,11 +116,12 @@ def read_parameters(mapping: str, pairs: Sequence[Sequence[str]]) -> dict[str, o
 
 
 def execute(notebook: str, output: str | Path, parameters: Mapping[str, object]) -> Path:
-    """Run a notebook; write the executed copy to `output` (relative to the working directory), up to a failing cell.
+    """Run a notebook; write the executed copy to `output` (relative to the working directory).
+
+    While it runs, and when a cell fails, the copy is `<output's name>.partial.ipynb`.
 
     Raises:
-        ExecutionError: see `find_notebook` and `check_parameters`; a source would be overwritten; the kernel died; or an output
-            is missing.
+        ExecutionError: see `find_notebook` and `check_parameters`; a source would be overwritten; or the kernel died.
         papermill.PapermillExecutionError: a cell failed.
     """
     import papermill
@@ -130,46 +130,25 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     source, target = find_notebook(notebook), Path(output).expanduser().resolve()
     if target == source or target.is_relative_to(paths.NOTEBOOKS):
         raise ExecutionError(f"{target} would overwrite a source. Choose another place, e.g. runs/{target.name}.")
-    used = check_parameters(source, parameters)
+    check_parameters(source, parameters)
     paths.writable_folder(target.parent)
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, not one registered by the user
-    for name, size in forks.KEEP_MEMORY.items():
-        os.environ.setdefault(name, size)
-    before = outputs.dates(str(used["run_dir"])) if "run_dir" in used else {}
-    bar = {"desc": f"{source.stem} {parameters.get('system', parameters.get('encoder', ''))}".strip()}
-    kernel = {"kernel_name": "python3", "start_timeout": KERNEL_SECONDS}
-    # ERROR: it warns of its loopback connection
-    kernel["extra_arguments"] = ["--log-level=ERROR", f"--IPKernelApp.exec_lines={SELDOM_COLLECT}"]
-    kernel["kernel_manager_class"] = _kernel_manager()
-    where = {"cwd": str(paths.PROJECT_ROOT), "progress_bar": bar}
+    partial = partial_copy(target)
     try:
-        papermill.execute_notebook(str(source), str(target), parameters=dict(parameters), **where, **kernel)
+        papermill.execute_notebook(
+            str(source), str(partial), parameters=dict(parameters), cwd=str(paths.PROJECT_ROOT),
+            progress_bar={"desc": source.stem}, kernel_name="python3", start_timeout=KERNEL_SECONDS,
+            extra_arguments=["--log-level=ERROR"],  # it warns of its loopback connection
+        )  # fmt: skip
     except DeadKernelError as error:
         raise ExecutionError(
             f"{source.stem}: its process died, probably for want of memory. Free some, or ask for less at once (batch_size, "
-            f"size, --cores). The executed copy up to there: {target}"
+            f"size, --cores). The executed copy up to there: {partial}"
         ) from error
-    except RuntimeError as error:
-        if STILLBORN not in str(error):
-            raise
-        # two kernels that start at once can draw the same port: the later one dies before its first cell, and nothing is lost
-        papermill.execute_notebook(str(source), str(target), parameters=dict(parameters), **where, **kernel)
-    if absent := outputs.missing(source.stem, used, before):
-        raise ExecutionError(
-            f"{source.stem} ran to its end and left no {', '.join(absent)}. Change the notebook, or its entry in "
-            f"nblib/workflow/outputs.py. The executed copy: {target}"
-        )
+    partial.replace(target)
     return target
 
 
-def _kernel_manager() -> type:
-    """What starts a kernel, as a fork where it can be (`nblib.workflow.forks`)."""
-    from jupyter_client.manager import AsyncKernelManager
-
-    class KernelManager(AsyncKernelManager):
-        def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
-            command = super().format_kernel_cmd(extra_arguments)
-            options = command[command.index("ipykernel_launcher") + 1 :]
-            return [command[0], "-m", forks.__name__, "ipykernel.kernelapp:launch_new_instance", *options]
-
-    return KernelManager
+def partial_copy(output: str | Path) -> Path:
+    """The executed copy of a notebook that hasn't come to its end."""
+    return Path(output).with_suffix(".partial.ipynb")

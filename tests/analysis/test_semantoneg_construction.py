@@ -1,6 +1,5 @@
 """From paraphrases to a test suite: each step does what Vahtola §3 says, and the official file is of the form it gives."""
 
-import json
 import re
 import sys
 
@@ -205,20 +204,6 @@ def test_where_nothing_is_left_the_step_is_named():
         semantoneg_construction.construct(as_pairs(("The sky is so blue.", "How blue the sky is!")))
     with pytest.raises(ConstructionError, match="after the step “an antonym in WordNet"):
         semantoneg_construction.construct(as_pairs(("The curtains are not purple.", "The curtains are blue instead.")))
-
-
-def test_pairs_are_read_from_json_lines(tmp_path):
-    file = tmp_path / "pairs.jsonl"
-    rows = [
-        {"sentence1": "I'm not guilty.", "sentence2": "I am innocent.", "score": 1},
-        {"sentence1": "It's hot.", "text": 1},
-    ]
-    file.write_text(json.dumps(rows[0]), encoding="utf-8")
-    (read,) = semantoneg_construction.read_pairs(file).to_dict("records")
-    assert read == {"sentence1": "I'm not guilty.", "sentence2": "I am innocent."}
-    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    with pytest.raises(ConstructionError, match=r"pairs\.jsonl, line 2: the pair has no text 'sentence2'"):
-        semantoneg_construction.read_pairs(file)
 
 
 # --- the official file --------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.benchmarks import Written, question, run
+from support.close import assert_close
 from support.encoders import fitted_adapter, tiny
 
 from nblib import artefacts, corpora
@@ -331,7 +332,6 @@ def test_what_is_left_is_what_the_scores_say(tmp_path):
         "kind": "tf-idf",
         "source": "scikit-learn",
         "base": None,
-        "precision": "float32",
         "parameters": None,
         "trained_on": "",
     }
@@ -387,6 +387,6 @@ def test_an_adapted_encoder_reads_its_bases_cache(tmp_path, monkeypatch):
     inside = adapted.model.encode(texts)
     embeddings.encode(encoder, texts)
     monkeypatch.setattr(encoder.model, "encode", None)
-    assert np.allclose(embeddings.encode(adapted, texts), inside, atol=1e-6)
+    assert_close(embeddings.encode(adapted, texts), inside)
     assert adapted.fingerprint != encoder.fingerprint
     assert (adapted.name, adapted.spec.similarity) == ("tiny+adapter", "dot")

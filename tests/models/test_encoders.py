@@ -27,6 +27,18 @@ def test_an_unknown_name_lists_near_matches_and_the_way_without_a_network():
         encoders.load("all-MiniLM-L6-v3")
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("sentence-transformers/all-MiniLM-L6-v2", r"Did you mean all-MiniLM-L6-v2.*weights\.txt"),
+        ("nobody/nothing", r"'nobody/nothing' could be loaded from the hub.*Registered: .*weights\.txt"),
+    ],
+)
+def test_a_name_of_the_hub_out_of_reach_is_told_the_way_without_a_network(name, message):
+    with pytest.raises(ModelError, match=message):
+        encoders.load(name)
+
+
 def test_an_unreachable_registered_model_is_not_told_its_own_name():
     with pytest.raises(ModelError, match=r"bge-base-en-v1\.5") as error:
         encoders.load("bge-base-en-v1.5")

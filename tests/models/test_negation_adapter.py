@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from support.close import assert_close
 
 from nblib import artefacts
 from nblib.models.negation_adapter import (
@@ -36,7 +37,7 @@ def test_contributions_are_equations_2_to_4_written_out():
             u_tp = t[i, k] * p[i, k] / (np.linalg.norm(t[i]) * np.linalg.norm(p[i]))
             u_tn = t[i, k] * n[i, k] / (np.linalg.norm(t[i]) * np.linalg.norm(n[i]))
             expected[k] += (u_tp - u_tn) / 5
-    np.testing.assert_allclose(contributions(t, p, n[:, None]), expected, rtol=1e-5)
+    assert_close(contributions(t, p, n[:, None]), expected)
 
 
 def test_two_negatives_of_an_anchor_count_as_two_triplets():
@@ -44,15 +45,15 @@ def test_two_negatives_of_an_anchor_count_as_two_triplets():
     other = n[::-1].copy()
     both = contributions(t, p, np.stack([n, other], axis=1))
     apart = contributions(np.tile(t, (2, 1)), np.tile(p, (2, 1)), np.concatenate([n, other])[:, None])
-    np.testing.assert_allclose(both, apart)
+    assert_close(both, apart)
 
 
 def test_weights_are_equation_5_and_a_zero_is_uniform():
     mean = np.array([0.2, -0.1, 0.4])
     rescaled = mean / 0.4
     for a, weights in zip(GRID, softmax_weights(mean, GRID), strict=True):
-        np.testing.assert_allclose(weights, np.exp(a * rescaled) / np.exp(a * rescaled).sum())
-    np.testing.assert_allclose(softmax_weights(mean, [0.0])[0], 1 / 3)
+        assert_close(weights, np.exp(a * rescaled) / np.exp(a * rescaled).sum())
+    assert_close(softmax_weights(mean, [0.0])[0], 1 / 3)
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
@@ -65,7 +66,7 @@ def test_each_weighting_is_its_formula(weighting):
         "weighted embeddings": lambda a, b: (w * a) @ (w * b) / (np.linalg.norm(w * a) * np.linalg.norm(w * b)),
     }[weighting]
     expected = [weighted(a, b) for a, b in zip(x.astype(float), y.astype(float), strict=True)]
-    np.testing.assert_allclose(weighted_similarity(x, y, w[None], weighting)[:, 0], expected, rtol=1e-6)
+    assert_close(weighted_similarity(x, y, w[None], weighting)[:, 0], expected)
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
@@ -73,7 +74,7 @@ def test_uniform_weights_are_the_plain_cosine(weighting):
     x, y, _ = triplets()
     uniform = np.full((1, x.shape[1]), 1 / x.shape[1])
     cosine = (x * y).sum(axis=1) / (np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1))
-    np.testing.assert_allclose(weighted_similarity(x, y, uniform, weighting)[:, 0], cosine, rtol=1e-5)
+    assert_close(weighted_similarity(x, y, uniform, weighting)[:, 0], cosine)
 
 
 def test_fitting_finds_the_dimension_that_tells_negations_apart():
@@ -110,7 +111,7 @@ def test_transformed_embeddings_have_the_reweighted_similarity(weighting):
     similarity = (x * y).sum(axis=1)
     if weighting != "original norms":
         similarity /= np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-    np.testing.assert_allclose(similarity, adapter.similarity(t, p), rtol=1e-4)
+    assert_close(similarity, adapter.similarity(t, p))
 
 
 def test_it_is_a_scikit_learn_estimator():
@@ -130,12 +131,12 @@ def test_it_saves_loads_and_lives_in_a_sentence_transformer(weighting, tiny_enco
     np.testing.assert_array_equal(again.weights_, adapter.weights_)
 
     adapted = again.apply_to(tiny_encoder.model)
-    np.testing.assert_allclose(adapted.encode(sentences), adapter.transform(plain), atol=1e-6)
+    assert_close(adapted.encode(sentences), adapter.transform(plain))
     adapted.save(str(tmp_path / "model"))
     reloaded = SentenceTransformer(str(tmp_path / "model"))
-    np.testing.assert_array_equal(reloaded.encode(sentences), adapted.encode(sentences))
+    assert_close(reloaded.encode(sentences), adapted.encode(sentences))
     similarity = reloaded.similarity(reloaded.encode(sentences[:1]), reloaded.encode(sentences[1:2])).item()
-    assert similarity == pytest.approx(adapter.similarity(plain[:1], plain[1:2])[0], abs=1e-4)
+    assert_close(similarity, adapter.similarity(plain[:1], plain[1:2])[0])
 
 
 def test_no_dimension_for_the_paraphrase_is_an_error_that_names_the_value():

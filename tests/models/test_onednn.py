@@ -1,8 +1,8 @@
 """Linear layers by oneDNN: the same embeddings, and the model as it was afterwards."""
 
-import numpy as np
 import pytest
 import torch
+from support.close import assert_close
 
 from nblib.models.onednn import linear_by_onednn
 
@@ -15,7 +15,7 @@ def test_the_embeddings_are_those_of_torch_to_float32_rounding(tiny_encoder):
     expected = tiny_encoder.model.encode(TEXTS)
     with linear_by_onednn(tiny_encoder.model):
         got = tiny_encoder.model.encode(TEXTS)
-    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5)
+    assert_close(got, expected)
 
 
 @onednn

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.close import SUM, assert_close
 from support.encoders import written
 
 from nblib.models import encoders, rankers, registry
@@ -110,22 +111,22 @@ def test_maxsim_is_the_sum_of_the_greatest_cosines(late, tiny_encoder):
         (tokens(query, lambda _: True) @ tokens(document, lambda word: word != ",").T).max(dim=1).values.sum().item()
         for query, document in zip(QUERIES, DOCUMENTS, strict=True)
     ]
-    np.testing.assert_allclose(late.score(QUERIES, DOCUMENTS), expected, rtol=1e-5)
+    assert_close(late.score(QUERIES, DOCUMENTS), expected, times=SUM)
 
 
 def test_scores_come_in_the_order_of_the_pairs_whatever_the_chunks(late, monkeypatch):
     whole = late.score(QUERIES, DOCUMENTS)
     monkeypatch.setattr(late_interaction, "CHUNK", 1)
-    np.testing.assert_allclose(late.score(QUERIES, DOCUMENTS), whole, rtol=1e-5)
-    np.testing.assert_allclose(late.score(QUERIES[::-1], DOCUMENTS[::-1]), whole[::-1], rtol=1e-5)
+    assert_close(late.score(QUERIES, DOCUMENTS), whole, times=SUM)
+    assert_close(late.score(QUERIES[::-1], DOCUMENTS[::-1]), whole[::-1], times=SUM)
 
 
 def test_the_alignment_adds_up_to_the_score_and_leaves_punctuation_out(late):
     table = late.alignment("the dog, the cat", "the man, the door")
     greatest = table[table.greatest]
-    assert greatest.query_place.tolist() == list(range(7)) and (table[~table.greatest].similarity <= 1 + 1e-9).all()
+    assert greatest.query_place.tolist() == list(range(7)) and (table.similarity <= 1 + 1e-5).all()
     (score,) = late.score(["the dog, the cat"], ["the man, the door"])
-    assert greatest.similarity.sum() == pytest.approx(score, rel=1e-5)
+    assert_close(greatest.similarity.sum(), score, times=SUM)
     assert (greatest.similarity >= table.groupby("query_place").similarity.max().to_numpy()).all()
     assert "," in set(table.query_token) and "," not in set(table.document_token)
     assert table.drop_duplicates("document_place").document_token.tolist() == [
@@ -170,7 +171,7 @@ def test_a_sparse_models_score_is_the_dot_product(sparse_folder):
     dense = [ranker.model.encode(text, convert_to_sparse_tensor=False).double() for text in [*QUERIES, *DOCUMENTS]]
     expected = [float(dense[k] @ dense[k + 3]) for k in range(3)]
     assert min(expected) > 0
-    np.testing.assert_allclose(ranker.score(QUERIES, DOCUMENTS), expected, rtol=1e-4)
+    assert_close(ranker.score(QUERIES, DOCUMENTS), expected, times=SUM)
 
 
 # --- cross-encoders ---------------------------------------------------------------------------------------------------
@@ -180,14 +181,14 @@ def test_a_cross_encoders_score_is_its_logit(cross):
     model = cross(1)
     expected = model.predict(list(zip(QUERIES, DOCUMENTS, strict=True)))  # a sigmoid of it, by default
     scores = rankers.Cross(model, "cross", "here").score(QUERIES, DOCUMENTS)
-    np.testing.assert_allclose(1 / (1 + np.exp(-scores)), expected, rtol=1e-4)
+    assert_close(1 / (1 + np.exp(-scores)), expected)
 
 
 def test_of_classes_entailment_counts_wherever_it_stands(cross):
     names = ["contradiction", "Entailment", "neutral"]
     model = cross(3, names)
     logits = model.predict(list(zip(QUERIES, DOCUMENTS, strict=True)))
-    np.testing.assert_allclose(rankers.Cross(model, "nli", "here").score(QUERIES, DOCUMENTS), logits[:, 1], rtol=1e-5)
+    assert_close(rankers.Cross(model, "nli", "here").score(QUERIES, DOCUMENTS), logits[:, 1], times=SUM)
     with pytest.raises(RankerError, match="x has the classes no, yes"):
         rankers.Cross(cross(2, ["no", "yes"]), "x", "here").score(QUERIES, DOCUMENTS)
 
@@ -221,8 +222,8 @@ def test_monot5_is_asked_for_true_or_false(t5, monkeypatch):
         batch = tokenizer(f"Query: {query} Document: {document} Relevant:", return_tensors="pt")
         out = model.generate(**batch, max_new_tokens=1, output_logits=True, return_dict_in_generate=True)
         expected.append((out.logits[0][0, 3] - out.logits[0][0, 4]).item())
-    assert len({round(score, 6) for score in expected}) == 3
-    np.testing.assert_allclose(ranker.score(QUERIES, DOCUMENTS), expected, rtol=1e-3, atol=1e-6)
+    assert len({round(score, 2) for score in expected}) == 3
+    assert_close(ranker.score(QUERIES, DOCUMENTS), expected, times=SUM)
 
 
 def test_a_t5_without_the_two_words_is_no_monot5(t5, tiny_encoder):

@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from nblib import artefacts, paths, results
-from nblib.analysis.gsm8k import labels
-from nblib.analysis.gsm8k.predictions import FLEXIBLE, extract, is_correct
+from nblib.analysis import gsm8k
 from nblib.corpora import registry
 from nblib.workflow import run_notebook
 
@@ -22,12 +21,13 @@ SPOILT = [
 
 def leave(run, model, problems, solutions):
     """Predictions as notebook 11 leaves them."""
-    rows = [
-        {"id": str(k), "question": row["question"], "gold": row["answer"], "response": solution, "strict": extract(solution),
-         "flexible": extract(solution, FLEXIBLE), "correct": is_correct(extract(solution), row["answer"])}
-        for k, (row, solution) in enumerate(zip(problems, solutions, strict=True))
-    ]  # fmt: skip
-    return str(artefacts.write_table(pd.DataFrame(rows), run / "scores" / model / "gsm8k_mini_test.parquet"))
+    table = pd.DataFrame(
+        {"question": [row["question"] for row in problems], "gold": [row["answer"] for row in problems]}
+    )
+    table = table.assign(id=table.index.astype(str), response=solutions)
+    answers, gold = (table[column].str.extract("#### (.+)$")[0] for column in ("response", "gold"))
+    table = table.assign(strict=answers.fillna("[invalid]"), correct=answers == gold, correct_flexible=answers == gold)
+    return str(artefacts.write_table(table, run / "scores" / model / "gsm8k_mini_test.parquet"))
 
 
 @pytest.mark.notebooks
@@ -37,8 +37,10 @@ def test_it_runs_whatever_the_number_of_errors(tmp_path, problems, wrong):
     right = [re.sub("<<.*?>>", "", row["answer"]) for row in rows]
     spoilt = [SPOILT[k % len(SPOILT)] if k < wrong else text for k, text in enumerate(right)]
     labelled = wrong if wrong >= 30 else 0  # a pass over all errors, or nobody's
-    for k in range(labelled):
-        labels.put(labels.file_of(tmp_path / "labels", "ann", 1), str(k), spoilt[k], "repetition")
+    if labelled:
+        lines = [f"{k},{gsm8k.fingerprint(spoilt[k])},repetition,2026-01-01T00:00Z" for k in range(labelled)]
+        (tmp_path / "labels").mkdir()
+        (tmp_path / "labels" / "gsm8k_ann_1.csv").write_text("\n".join(["id,solution,label,minute", *lines]))
     run_notebook.execute(
         "12", tmp_path / "out.ipynb",
         {"base_predictions": leave(tmp_path, "toy", rows, right), "tuned_predictions": leave(tmp_path, "tuned", rows, spoilt),
@@ -54,4 +56,3 @@ def test_it_runs_whatever_the_number_of_errors(tmp_path, problems, wrong):
     answers = pd.read_csv(figures / "tab_answers.csv", index_col="answers")
     assert answers.right.tolist() == [problems, problems - wrong]
     assert answers.repeating["tuned model"] == sum(k % len(SPOILT) == 2 for k in range(wrong))
-    assert (tmp_path / "labels").exists() == bool(labelled)

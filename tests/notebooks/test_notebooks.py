@@ -54,14 +54,15 @@ def test_its_one_parameters_cell_has_typed_commented_literals(notebook):
         )
 
 
-def test_its_links_lead_to_its_neighbours_and_to_its_page(notebook, request):
+def test_its_links_lead_to_its_neighbours_and_to_its_executed_copy(notebook, request):
     links = re.findall(r"\]\(([^)]+)\)", notebook.cells[0].source.split("**Question.**")[0])
     stem = request.node.callspec.params["notebook"].stem
     place = [file.stem for file in SOURCES].index(stem)
     neighbours = [file.name for file in (SOURCES[place - 1 : place] if place else []) + SOURCES[place + 1 : place + 2]]
-    *sources, page = links
+    *sources, executed = links
     assert sorted(sources) == sorted([*neighbours, "README.md"])
-    assert re.fullmatch(rf"\.\./figures/official/report/{stem}(_[\w.-]+)?\.html", page)
+    assert re.fullmatch(rf"\.\./figures/official/notebooks/{stem}(/[\w.-]+)?\.ipynb", executed)
+    assert (paths.NOTEBOOKS / executed).is_file()
 
 
 def test_it_says_how_to_get_the_kernel_before_it_imports_anything_else(notebook):

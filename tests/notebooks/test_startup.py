@@ -33,4 +33,4 @@ def test_help_loads_neither_tables_nor_figures():
 
 
 def test_executing_a_notebook_compiles_no_grammars():
-    assert loaded_by("import nblib.workflow\nimport papermill", heavy=["lark", *HEAVY]) == [[]]
+    assert loaded_by("import nblib.workflow.run_notebook\nimport papermill", heavy=["lark", *HEAVY]) == [[]]

@@ -8,16 +8,13 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pytest
 import yaml
-from support.processes import await_forks
 
-from nblib import artefacts, paths, results
+from nblib import paths, results
 from nblib.analysis import claims
 from nblib.results import comparison, measurements
-from nblib.training import records
-from nblib.workflow import forks, sweeps
+from nblib.workflow import sweeps
 
 SMOKE = paths.PROJECT_ROOT / "tests" / "support" / "smoke.yaml"
 RUN = paths.PROJECT_ROOT / "runs" / "smoke"
@@ -94,19 +91,7 @@ def planned(output):
 
 
 @pytest.fixture(scope="module")
-def server():
-    """Jobs are forks, as those of `nblib study` are."""
-    if not forks.possible():
-        yield None
-        return
-    with pytest.MonkeyPatch.context() as patch, forks.serving():
-        patch.setenv("OMP_NUM_THREADS", "1")
-        await_forks()
-        yield next(child for child in psutil.Process().children() if "--serve" in child.cmdline())
-
-
-@pytest.fixture(scope="module")
-def study(tiny_encoder_folder, server):
+def study(tiny_encoder_folder):
     shutil.rmtree(RUN, ignore_errors=True)
     shutil.copytree(tiny_encoder_folder, TOY, dirs_exist_ok=True)
     status = git_status()
@@ -122,7 +107,7 @@ def git_status():
 
 @pytest.mark.notebooks
 def test_the_study_makes_figures_results_adapter_and_report(study):
-    assert (study / "report" / "index.html").is_file()
+    assert (study / "site" / "index.html").is_file()
     assert (study / "adapters" / "tiny-encoder.safetensors.json").is_file()
     board = pd.read_csv(study / "figures" / "scoreboard.csv")
     assert board.columns.tolist() == comparison.COLUMNS
@@ -132,22 +117,6 @@ def test_the_study_makes_figures_results_adapter_and_report(study):
     pd.testing.assert_frame_equal(kept, results.load(study), check_dtype=False)
     claimed = pd.read_csv(study / "figures" / "13_results" / "tab_claims.csv", keep_default_na=False)
     assert set(claimed.verdict) <= {*claims.VERDICTS, claims.NOT_MEASURED} and len(claimed) == len(claims.load())
-
-
-@pytest.mark.notebooks
-def test_its_forks_server_has_no_threads_that_a_fork_would_lose_and_reads_nothing_that_a_kernel_sets(server):
-    if server is None:
-        pytest.skip("forks need Linux without a GPU")
-    ran = subprocess.run(
-        [sys.executable, "-m", forks.__name__, "support.processes:tell_modules"], capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(paths.PROJECT_ROOT / "tests")}, cwd=paths.PROJECT_ROOT / "tests",
-    )  # fmt: skip
-    loaded = set(ran.stdout.split())
-    assert {"torch", "sentence_transformers", "papermill"} <= loaded
-    assert not {"matplotlib", "ipykernel", "polars", "nblib.models"} & loaded
-    names = [Path(f"/proc/{server.pid}/task/{thread.id}/comm").read_text().strip() for thread in server.threads()]
-    # those of pyarrow's allocator, which takes care of forks
-    assert [name for name in names if not name.startswith(("python", "jemalloc"))] == []
 
 
 @pytest.mark.notebooks
@@ -175,7 +144,7 @@ def test_a_changed_parameter_reruns_only_what_depends_on_it(study, tmp_path):
     jobs = planned(snakemake("--configfile", changed, "-n"))
     # notebook 07 measures the adapter as an intervention; the diagnosis has nothing to do with it
     comparing = {"hedge_trainings", "nevir_architectures", "semantoneg_families"}
-    assert set(jobs) == {"negation_adapter", "encoder_benchmarks", *comparing, "results", "report", "all"}
+    assert set(jobs) == {"negation_adapter", "encoder_benchmarks", *comparing, "results", "site", "all"}
 
 
 @pytest.mark.notebooks
@@ -192,11 +161,7 @@ def test_a_changed_training_reruns_it_and_what_it_is_measured_for(study, tmp_pat
 @pytest.mark.notebooks
 def test_an_interrupted_study_makes_only_what_is_missing(study):
     # What a kill before the diagnosis ended leaves: the others' outputs, but neither its own nor those that need it.
-    lost = [
-        study / "results" / "01_diagnosis.csv",
-        study / "figures" / "scoreboard.csv",
-        study / "report" / "index.html",
-    ]
+    lost = [study / "notebooks/01_diagnosis.ipynb", study / "notebooks/13_results.ipynb", study / "site/index.html"]
     for file in lost:
         file.rename(f"{file}.kept")
     try:
@@ -204,7 +169,7 @@ def test_an_interrupted_study_makes_only_what_is_missing(study):
     finally:
         for file in lost:
             Path(f"{file}.kept").rename(file)
-    assert set(jobs) == {"diagnosis", "results", "report", "all"}
+    assert set(jobs) == {"diagnosis", "results", "site", "all"}
 
 
 @pytest.mark.notebooks
@@ -214,7 +179,7 @@ def test_a_notebook_that_is_executed_again_finds_its_training(study):
         trained.read_text(),
         {file: file.read_bytes() for file in study.glob("figures/04_*/*hedge-tiny.csv")},
     )
-    snakemake("--configfile", SMOKE, "--force", f"runs/smoke/results/04_{trained.stem}.csv")
+    snakemake("--configfile", SMOKE, "--force", f"runs/smoke/notebooks/04_encoder_training/{trained.stem}.ipynb")
     assert trained.read_text() == before, "trained anew"
     assert len(figures) == 4 and figures == {file: file.read_bytes() for file in figures}
 
@@ -225,34 +190,14 @@ def test_every_scale_can_be_planned(scale):
     config = yaml.safe_load((paths.CONFIG / f"{scale}.yaml").read_text())
     assert config["scale"] == scale
     assert jobs["negation_adapter"] == len(config["06"]["encoders"]) + len(sweeps.adapted(config))
-    run, single = paths.PROJECT_ROOT / "runs" / scale, sweeps.section(config, "04", "trainings")
-    trainings = sweeps.trainings(config)
-    kept = [name for name in trainings if name not in single and records.is_alone(run / "sweep", name)]
-    assert jobs["encoder_training"] == len(trainings) - len(kept)
+    assert jobs["encoder_training"] == len(sweeps.trainings(config))
     assert jobs.get("merge", 0) == len(sweeps.merged(config))
     swept = [name for name, training in sweeps.scored(config).items() if training not in sweeps.of_record(config)]
     assert jobs.get("sweep_benchmarks", 0) == len(swept)
     assert jobs["tuned_benchmarks"] == len(sweeps.scored(config)) - len(swept)
     trained = sweeps.by_command(config)
-    kept = [name for name in trained if records.is_alone(run, name)]
-    assert sum(jobs.get(rule, 0) for rule in ("train", "train_with_curve", "train_family")) == len(trained) - len(kept)
+    assert jobs.get("train", 0) == len(trained)
     assert jobs["score"] == len(config["09"]["rankers"]) + sum("score" in settings for settings in trained.values())
-
-
-def test_without_weights_a_record_is_taken_and_only_pages_are_made(tmp_path):
-    config = yaml.safe_load((paths.CONFIG / "official.yaml").read_text())
-    config["scale"] = f"records-{os.getpid()}"
-    (tmp_path / "records.yaml").write_text(yaml.safe_dump(config))
-    run = paths.PROJECT_ROOT / "runs" / config["scale"]
-    before = planned(snakemake("--configfile", tmp_path / "records.yaml", "-n"))
-    try:
-        for record in ("sweep/trainings/both-s0", "trainings/hedge-mpnet", "trainings/cross-snli"):
-            artefacts.write_json(run / record / records.FILE, {"tables": {}})
-        after = planned(snakemake("--configfile", tmp_path / "records.yaml", "-n"))
-    finally:
-        shutil.rmtree(run)
-    fewer = {rule: count - after[rule] for rule, count in before.items() if after[rule] != count}
-    assert fewer == {"encoder_training": 1, "train": 1}, "hedge-mpnet's page is made all the same"
 
 
 def test_the_lines_of_a_configuration_fit_a_screen():

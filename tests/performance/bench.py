@@ -1,72 +1,198 @@
-"""`make bench`: ours beside the way it is commonly done, alternately in one run.
+"""`make bench`: the study's own work beside the way it is commonly done, alternately in one process.
 
-The tables go to figures/performance, and from there to docs/performance.md.
-
-usage: bench.py [--only encoding|other|query|backends|growth] [--case TEXT] [--rounds N] [--sample N] [--out FOLDER]
+Where a machine's speed changes from minute to minute, only neighbouring times compare: each round runs both ways, the first
+one in turn, and a ratio is taken within a round. The table goes to figures/performance.csv and into docs/performance.md.
 """
 
-import argparse
+import asyncio
+import gc
+import json
 import os
 import re
-import sys
 import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
-import backends
-import cases
-import encoding
-import growth
-import measure
+import numpy as np
+import openai
 import pandas as pd
-import query
+from datasets import Dataset
+from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-from nblib import artefacts, paths
+from nblib import artefacts, corpora, paths
+from nblib.corpora import triples
+from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
+from nblib.models import embeddings, encoders
+from nblib.models.negation_adapter import GRID, NegationAdapter, contributions, softmax_weights
+from nblib.synthesis import generations, prompts
+from nblib.synthesis.client import Server, generate
+from nblib.training import batches, trainer
+from nblib.training.losses import LOSSES
 
-FOLDER = paths.FIGURES / "performance"
-SUITES = {"encoding": encoding.cases, "other": cases.cases, "query": query.cases, "backends": backends.cases}
+TABLE, PAGE = paths.FIGURES / "performance.csv", paths.PROJECT_ROOT / "docs" / "performance.md"
+COLUMNS = {"nevir_mini": ["q1", "q2", "doc1", "doc2"], "stsb_mini": ["sentence1", "sentence2"]}
+ROW = "| {case} | {ours:.3g} | {stock:.3g} | {times:.2f} ({lowest:.2f}–{highest:.2f}) |"
+IN_FLIGHT = 64
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something to do in two ways, which give numbers that may lie so far apart."""
+
+    what: str
+    ours: Callable[[], object]
+    stock: Callable[[], object]
+    allowed: float
+
+
+def encoding(name: str, corpus: str, rows: int) -> Case:
+    """Embeddings of a benchmark's texts; ours starts with an empty cache, which it fills."""
+    encoder, table = encoders.load(name), corpora.load(corpus, "test").head(rows)
+    texts = [text for column in COLUMNS[corpus] for text in table[column]]
+
+    def ours() -> np.ndarray:
+        with patch.dict(os.environ, NBLIB_CACHE=tempfile.mkdtemp()):
+            return embeddings.encode(encoder, texts)
+
+    what = f"encoding {len(texts):,} texts of {corpus} by {encoder.name}; stock: `SentenceTransformer.encode`"
+    return Case(what, ours, lambda: encoder.model.encode(texts, show_progress_bar=False), 1e-5)
+
+
+def training(base: str, anchors: int) -> Case:
+    """An epoch: ours takes an anchor and a positive with all negatives together, the stock way triple by triple."""
+    table = triples.build(corpora.load("hedgetriple").head(anchors))
+    settings = trainer.Settings(base, loss="in-batch", bf16=False)
+    data = batches.data_sets(table, LOSSES[settings.loss].layout)
+
+    def ours() -> None:
+        trainer.train("bi-encoder", settings, data, Path(tempfile.mkdtemp()) / "checkpoints")
+
+    def stock() -> None:
+        model, rows = encoders.load(base).model, table[["anchor", "positive", "negative"]]
+        arguments = SentenceTransformerTrainingArguments(
+            tempfile.mkdtemp(), num_train_epochs=1, per_device_train_batch_size=16, learning_rate=2e-5,
+            report_to="none", save_strategy="no", disable_tqdm=True,
+        )  # fmt: skip
+        loss, rows = MultipleNegativesRankingLoss(model), Dataset.from_pandas(rows, preserve_index=False)
+        SentenceTransformerTrainer(model, arguments, train_dataset=rows, loss=loss).train()
+
+    what = f"an epoch of {Path(base).name} on {len(table):,} triples; stock: `SentenceTransformerTrainer`"
+    return Case(what, ours, stock, 0)
+
+
+def synthesis(questions: int, delay: float) -> Case:
+    """Answers of a server that takes some time for each; ours also keeps them, and looks whether they are usable."""
+    url, texts = _server(delay), [f"House number {k} has a red door." for k in range(questions // 2)]
+
+    def ours() -> int:
+        anchors, file = pd.DataFrame({"id": texts, "anchor": texts}), Path(tempfile.mkdtemp()) / "generations.jsonl"
+        asyncio.run(generate(anchors, Server("toy", url, concurrency=IN_FLIGHT), file))
+        return sum(not prompts.parse(answer).reason for answer in generations.read(file))
+
+    async def gathered() -> int:
+        free = asyncio.Semaphore(IN_FLIGHT)
+
+        async def ask(text: str) -> object:
+            message = {"role": "user", "content": prompts.prompt("negation", text, {})}
+            async with free:
+                return await client.chat.completions.create(model="toy", messages=[message], max_tokens=512)
+
+        async with openai.AsyncOpenAI(base_url=url, api_key="none") as client:
+            return len(await asyncio.gather(*map(ask, 2 * texts)))
+
+    what = f"{questions:,} questions to a language model, {IN_FLIGHT} at once; stock: `AsyncOpenAI`, `asyncio.gather`"
+    return Case(what, ours, lambda: asyncio.run(gathered()), 0)
+
+
+def _server(delay: float) -> str:
+    """The address of a server with OpenAI's API, which gives a usable answer to everything after so many seconds."""
+
+    def reply(labels: Sequence[str]) -> bytes:
+        text = "\n".join(f'{n}. "{label}": It is {label} now.' for n, label in enumerate(labels, start=1))
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 150, "completion_tokens": 60, "total_tokens": 210}
+        body = json.dumps({"id": "c", "model": "toy", "choices": [choice], "usage": usage}).encode()
+        return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+    async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                asked = await reader.readexactly(int(re.search(rb"content-length: *(\d+)", head.lower())[1]))
+                await asyncio.sleep(delay)
+                writer.write(negated if b"Negate" in asked else hedged)
+        writer.close()
+
+    negated, hedged, loop = reply(NEGATIONS), reply(HEDGES), asyncio.new_event_loop()
+    server = loop.run_until_complete(asyncio.start_server(connection, "127.0.0.1", 0, backlog=1024))
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+
+
+def adapter_fit(triplets: int) -> Case:
+    """Cao's search for a: ours tries all values in three products, the stock way one after the other."""
+    rng = np.random.default_rng(0)
+    t = rng.normal(size=(triplets, 768)).astype(np.float32)
+    p, q = (t + 0.5 * rng.normal(size=t.shape).astype(np.float32) for _ in range(2))
+    q[:, :5] *= -1
+
+    def value_by_value() -> list[float]:
+        weights, near = softmax_weights(contributions(t, p, q[:, None]), GRID), embeddings.similarity
+        return [100 * (near(t * w, p * w) > near(t * w, q * w)).mean() for w in weights]
+
+    what = f"fit of an adapter on {triplets:,} triplets; stock: value by value of a"
+    adapter = NegationAdapter("weighted embeddings")
+    return Case(what, lambda: adapter.fit(t, p, q).training_accuracy_, value_by_value, 0.1)
+
+
+def cases(
+    models: Sequence[str] = ("all-MiniLM-L6-v2", "all-mpnet-base-v2"), rows: int = 100, anchors: int = 32,
+    questions: int = 1_000, delay: float = 0.25, triplets: int = 1_000,
+) -> Iterator[Case]:  # fmt: skip
+    """All of them; the first model is the one that is trained."""
+    yield from (encoding(name, corpus, rows) for name in models for corpus in COLUMNS)
+    yield from (training(models[0], anchors), synthesis(questions, delay), adapter_fit(triplets))
+
+
+def measure(case: Case, rounds: int = 3) -> dict[str, object]:
+    """A row of the table: both ways' median seconds, and how many times as fast ours is. Two ways that differ end the run."""
+    taken, found = [], {}
+    for turn in range(rounds):
+        seconds = {}
+        for way in ("ours", "stock") if turn % 2 else ("stock", "ours"):
+            gc.collect()
+            started = time.perf_counter()
+            found[way] = np.asarray(getattr(case, way)(), float)  # nan where nothing comes of it
+            seconds[way] = time.perf_counter() - started
+        taken.append({**seconds, "times": seconds["stock"] / seconds["ours"]})
+    if (apart := float(np.abs(np.subtract(*found.values())).max())) > case.allowed:
+        raise SystemExit(f"{case.what}: the two ways differ by {apart:.2g}.")
+    median, times = pd.DataFrame(taken).median(), [one["times"] for one in taken]
+    return {"case": case.what, **median, "lowest": min(times), "highest": max(times), "difference": apart}
+
+
+def page(table: pd.DataFrame, about: dict, text: str) -> str:
+    """The text of docs/performance.md with this table in it, and the machine and commit below."""
+    lines = ["| what | ours, s | stock, s | times as fast (lowest–highest) |", "|---|---|---|---|"]
+    lines += [ROW.format(**row) for row in table.to_dict("records")]
+    machine = f"{about['cores']} cores of {about['processor']}, load {about['load']:.1f}, commit {about['commit']}."
+    return re.sub(r"(?s)(?<=<!-- measured -->\n).*(?=<!-- end -->)", "\n".join([*lines, "", f"{machine}\n"]), text)
 
 
 def main() -> None:
-    given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    given.add_argument("--only", choices=[*SUITES, "growth"], help="these cases alone")
-    given.add_argument("--case", default="", help="of a suite, the cases with this text in their name alone")
-    given.add_argument("--rounds", type=int, default=3, help="of every way (default: %(default)s)")
-    given.add_argument(
-        "--sample", type=int, help="rows of a benchmark, anchors, requests (default: some seconds' worth)"
-    )
-    given.add_argument("--out", type=Path, default=FOLDER, help="folder of the tables (default: %(default)s)")
-    given = given.parse_args()
-    about = {"rounds": given.rounds, "sample": given.sample, **measure.machine()}
-    for name, suite in SUITES.items():
-        for case in suite(given.sample) if given.only in (None, name) else ():
-            if given.case not in case.label:
-                continue
-            say(f"{case.label} ({case.n})")
-            table = measure.compare(case, given.rounds)
-            say(table[measure.COLUMNS[2:]].to_string(index=False, float_format="{:.3g}".format))
-            write(table, given.out / f"{slug(case.label)}.csv", about)
-    if given.only in (None, "growth") and not given.case:
-        for table in growth.tables(given.sample is not None):
-            say(table.to_string(index=False, float_format="{:.3g}".format))
-            write(table, given.out / "growth" / f"{slug(table.what.iloc[0])}.csv", about)
-    if given.out == FOLDER:
-        from nblib.workflow import documents
-
-        documents.update(documents.Record())
-
-
-def write(table: pd.DataFrame, file: Path, about: dict) -> None:
-    """A case's table with its sidecar; the load says whether the machine was idle."""
-    artefacts.write_table(table, file, {**about, "load": os.getloadavg()[0]}, float_format="%.4g")
-
-
-def slug(label: str) -> str:
-    return re.sub(r"\W+", "_", label.split(";")[0].lower()).strip("_")[:60]
-
-
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    cpus, rows = Path("/proc/cpuinfo"), []
+    names = re.findall(r"model name\s*: (.*)", cpus.read_text() if cpus.exists() else "") or ["unknown"]
+    about = {"cores": os.cpu_count(), "processor": names[0], "load": os.getloadavg()[0]}
+    for case in cases():
+        rows.append(measure(case))
+        print(ROW.format(**rows[-1]), flush=True)  # noqa: T201
+    artefacts.write_table(table := pd.DataFrame(rows), TABLE, about, float_format="%.4g")
+    PAGE.write_text(page(table, artefacts.about(TABLE), PAGE.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from support.svg import overlapping
 from nblib import paths
 from nblib.results import plotting
 
-FIGURES = sorted(file for file in paths.FIGURES.glob("*/*_*/*.svg") if file.parents[1].name != "report")
+FIGURES = sorted(paths.FIGURES.glob("*/*_*/*.svg"))
 
 
 @pytest.mark.parametrize("file", FIGURES, ids=lambda file: str(file.relative_to(paths.FIGURES)))

@@ -39,12 +39,12 @@ def save_bert(
     return SentenceTransformer(modules=[transformer, Pooling(32, pooling_mode="mean")], device="cpu").eval()
 
 
-def tiny(folder: Path, *, max_length: int = 32) -> Encoder:
+def tiny(folder: Path, *, max_length: int = 32, **config: object) -> Encoder:
     """A random encoder that knows few words, saved to `folder`/model."""
     base = folder / "bert"
     base.mkdir(parents=True)
     letters = string.ascii_lowercase
-    model = save_bert(base, [*WORDS, *letters, *(f"##{letter}" for letter in letters)], max_length)
+    model = save_bert(base, [*WORDS, *letters, *(f"##{letter}" for letter in letters)], max_length, **config)
     model.save(str(folder / "model"), create_model_card=False)
     return Encoder(ModelSpec(name="tiny", max_length=max_length), model, fingerprint(model))
 

@@ -29,3 +29,8 @@ def tiny_llama(folder: Path, *, seed: int = 7, hidden: int = 32, words: list[str
             eos_token_id=3,
         )).save_pretrained(folder)  # fmt: skip
     return folder
+
+
+def ngrams(text, n):
+    """All runs of n words."""
+    return set(zip(*(text[start:] for start in range(n)), strict=False))

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from support.close import SUM, assert_close
 from support.encoders import tiny, toy_examples
 
 from nblib.models import encoders
@@ -23,12 +24,12 @@ TEXTS = ["the dog is red", "the cat is not green", "a woman was never in the hou
 
 def test_pooling_is_set_as_asked(base):
     mean = base.encode(TEXTS)
-    np.testing.assert_array_equal(interpolation.prepare(base, "base").encode(TEXTS), mean)
-    np.testing.assert_allclose(interpolation.prepare(copy.deepcopy(base), "mean").encode(TEXTS), mean, atol=1e-6)
+    assert_close(interpolation.prepare(base, "base").encode(TEXTS), mean)
+    assert_close(interpolation.prepare(copy.deepcopy(base), "mean").encode(TEXTS), mean)
     cls = interpolation.prepare(base, "cls")
     with torch.no_grad():
         tokens = base[0](base.preprocess(TEXTS))["token_embeddings"]
-    np.testing.assert_allclose(cls.encode(TEXTS), tokens[:, 0], atol=1e-5)
+    assert_close(cls.encode(TEXTS), tokens[:, 0])
     assert np.abs(cls.encode(TEXTS) - mean).max() > 1e-2
 
 
@@ -59,12 +60,12 @@ def test_interpolation_goes_from_the_base_to_the_tuned_encoder(method, full, lor
     trained = lora if method == "lora" else full[0]
     before = copy.deepcopy(trained.state_dict())
     ends = [interpolation.interpolate(base, trained, alpha) for alpha in (0.0, 1.0)]
-    np.testing.assert_array_equal(ends[0].encode(TEXTS), base.encode(TEXTS))
-    np.testing.assert_allclose(ends[1].encode(TEXTS), trained.encode(TEXTS), atol=1e-5)
+    assert_close(ends[0].encode(TEXTS), base.encode(TEXTS))
+    assert_close(ends[1].encode(TEXTS), trained.encode(TEXTS), times=SUM)
     part = interpolation.interpolate(base, trained, 0.25).state_dict()
     for key, value in part.items():
         start, end = ends[0].state_dict()[key], ends[1].state_dict()[key]
-        torch.testing.assert_close(value, start + (end - start) * 0.25 if value.is_floating_point() else start)
+        assert_close(value, start + (end - start) * 0.25 if value.is_floating_point() else start)
     assert all(torch.equal(value, before[key]) for key, value in trained.state_dict().items()), (
         "the trained one is left alone"
     )
@@ -81,7 +82,7 @@ def test_a_saved_encoder_loads_as_any_other(full, base, toy, tmp_path):
     card = tuning.model_card("hedge", "bi-encoder", toy, 0.5, "Six anchors.", curve, 2.4)
     folder = interpolation.save(blend, tmp_path / "hedge", card, alpha=0.5)
     assert folder == tmp_path / "hedge"
-    np.testing.assert_allclose(SentenceTransformer(str(folder)).encode(TEXTS), blend.encode(TEXTS), atol=1e-6)
+    assert_close(SentenceTransformer(str(folder)).encode(TEXTS), blend.encode(TEXTS))
     written = (folder / "README.md").read_text()
     assert "# hedge\n" in written and "α = 0.5" in written and "| STS | 80.0 | 79.0 |" in written
     assert "| learning_rate | 0.01 |" in written
@@ -96,7 +97,7 @@ def test_a_saved_adapter_on_the_base_is_the_blend(alpha, lora, base, tiny_encode
     loaded = SentenceTransformer(str(tiny_encoder_folder), device="cpu")
     loaded.load_adapter(str(folder))
     blend = interpolation.interpolate(base, lora, alpha)
-    np.testing.assert_allclose(loaded.encode(TEXTS), blend.encode(TEXTS), atol=1e-5)
+    assert_close(loaded.encode(TEXTS), blend.encode(TEXTS), times=SUM)
     assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == about["base"]
     assert not (folder / "model.safetensors").exists(), "the adapter alone"
     assert (folder / "README.md").read_text() == "card"
@@ -128,4 +129,4 @@ def test_a_save_that_fails_leaves_what_was_there_and_nothing_for_the_next(base, 
         with pytest.raises(OSError, match="No space left"):
             interpolation.save(base, target, "third")
     assert (target / "README.md").read_text() == "second"
-    np.testing.assert_allclose(SentenceTransformer(str(target)).encode(TEXTS), base.encode(TEXTS), atol=1e-6)
+    assert_close(SentenceTransformer(str(target)).encode(TEXTS), base.encode(TEXTS))

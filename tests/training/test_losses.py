@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.close import SUM, assert_close, close
 
 from nblib.training import batches, losses, trainer
 
@@ -33,19 +34,19 @@ def loss_of(name, base, embeddings):
 
 def test_the_explicit_loss_is_equation_1(base):
     embeddings = random_embeddings()
-    assert loss_of("explicit", base, embeddings) == pytest.approx(by_hand(embeddings), rel=1e-5)
+    assert_close(loss_of("explicit", base, embeddings), by_hand(embeddings), times=SUM)
     features = [base.preprocess([f"{text} {column}" for text in TEXTS]) for column in "abc"]
     encoded = [torch.tensor(base.encode([f"{text} {column}" for text in TEXTS])) for column in "abc"]
     with torch.no_grad():
         whole = losses.LOSSES["explicit"].make(base, 1)(features, torch.empty(0))
-    assert float(whole) == pytest.approx(by_hand(encoded), rel=1e-4)
+    assert_close(whole, by_hand(encoded), times=SUM)
 
 
 @pytest.mark.parametrize(("name", "alone"), [("explicit", True), ("in-batch", False)])
 def test_only_the_in_batch_loss_of_an_example_depends_on_the_others(name, alone, base):
     embeddings = random_embeddings()
     each = [loss_of(name, base, [column[place : place + 1] for column in embeddings]) for place in range(3)]
-    assert np.isclose(loss_of(name, base, embeddings), np.mean(each), rtol=1e-4) == alone
+    assert close(loss_of(name, base, embeddings), np.mean(each), times=SUM) == alone
 
 
 def test_hardness_weighs_near_negatives_more(base):
@@ -79,7 +80,7 @@ def test_the_symmetric_loss_makes_every_text_a_query(columns, positives, base):
     embeddings = random_embeddings(columns=columns)
     loss = losses.SymmetricSupConLoss(base, positives, negated_weight=0.7)
     expected = symmetric_by_hand(embeddings, positives, 0.7)
-    assert float(loss.compute_loss_from_embeddings(embeddings, torch.empty(0))) == pytest.approx(expected, rel=1e-4)
+    assert_close(loss.compute_loss_from_embeddings(embeddings, torch.empty(0)), expected, times=SUM)
 
 
 def test_the_symmetric_loss_draws_negations_together_where_eq_1_does_not_look(base):
@@ -112,11 +113,11 @@ def test_twins_have_every_passage_of_the_batch_as_a_candidate_and_their_twins_as
     near = np.exp(20 * asked @ answers.T)
     rows, columns = (-np.log(np.diag(near) / near.sum(axis=axis)) for axis in (1, 0))
     embeddings = [queries, twins, passages, others]
-    assert loss_of("twins", base, embeddings) == pytest.approx(rows.mean(), rel=1e-4)
-    assert loss_of("twins, two-sided", base, embeddings) == pytest.approx((rows.mean() + columns.mean()) / 2, rel=1e-4)
+    assert_close(loss_of("twins", base, embeddings), rows.mean(), times=SUM)
+    assert_close(loss_of("twins, two-sided", base, embeddings), (rows.mean() + columns.mean()) / 2, times=SUM)
     cosines = asked @ answers.T
     hinge = [max(0, losses.MARGIN - cosines[k, k] + cosines[k, (k + 3) % 6]) for k in range(6)]
-    assert loss_of("twins, margin", base, embeddings) == pytest.approx(20 * np.mean(hinge), rel=1e-4)
+    assert_close(loss_of("twins, margin", base, embeddings), 20 * np.mean(hinge), times=SUM)
 
 
 @pytest.mark.parametrize("name", ["twins", "twins, two-sided", "twins, margin"])
@@ -126,7 +127,7 @@ def test_twins_are_learnt_from_texts(name, base):
     encoded = [torch.tensor(base.encode([f"{text} {column}" for text in TEXTS])) for column in "abcd"]
     with torch.no_grad():
         whole = loss(features, torch.empty(0))
-    assert float(whole) == pytest.approx(float(loss.compute_loss_from_embeddings(encoded, torch.empty(0))), rel=1e-3)
+    assert_close(whole, float(loss.compute_loss_from_embeddings(encoded, torch.empty(0))), times=SUM)
 
 
 @pytest.mark.parametrize("name", ["retention", "retention, KL"])
@@ -138,7 +139,7 @@ def test_retention_is_zero_where_all_cosines_are_the_bases_and_grows_with_their_
     def against(before):
         return float(loss.compute_loss_from_embeddings(embeddings, torch.stack(before, dim=1)))
 
-    assert against([2 * column @ turned for column in embeddings]) == pytest.approx(0, abs=1e-6)
+    assert_close(against([2 * column @ turned for column in embeddings]), 0, times=SUM)
     near, far = (against([column + by * torch.ones(5) for column in embeddings]) for by in (0.1, 0.5))
     assert 0 < near < far
 
@@ -149,7 +150,7 @@ def test_retention_is_the_mean_squared_difference_of_scaled_cosines(base):
     apart = ~np.eye(4, dtype=bool)
     expected = ((20 * (first - second)[apart]) ** 2).mean()
     loss = losses.LOSSES["retention"].make(base, 1).compute_loss_from_embeddings(now, torch.stack(before, dim=1))
-    assert float(loss) == pytest.approx(expected, rel=1e-4)
+    assert_close(loss, expected, times=SUM)
 
 
 def _cosines(vectors):
@@ -161,9 +162,8 @@ def test_a_weight_multiplies_a_loss(base):
     features = [base.preprocess([f"{text} {column}" for text in TEXTS]) for column in "abc"]
     plain = losses.LOSSES["explicit"].make(base, 1)
     with torch.no_grad():
-        assert float(losses.WeightedLoss(plain, 0.3)(features, torch.empty(0))) == pytest.approx(
-            0.3 * float(plain(features, torch.empty(0))), rel=1e-5
-        )
+        weighted, alone = (loss(features, torch.empty(0)) for loss in (losses.WeightedLoss(plain, 0.3), plain))
+    assert_close(weighted, 0.3 * alone, times=SUM)
 
 
 def test_scored_pairs_are_trained_by_cosent(base):
@@ -175,7 +175,7 @@ def test_scored_pairs_are_trained_by_cosent(base):
     ]
     loss = losses.LOSSES["cosent"].make(base, 1).compute_loss_from_embeddings([first, second], truth)
     assert len(wrong) == 5
-    assert float(loss) == pytest.approx(float(torch.log(1 + sum(wrong))), rel=1e-5)
+    assert_close(loss, float(torch.log(1 + sum(wrong))), times=SUM)
 
 
 def test_every_loss_trains_a_known_architecture_on_a_known_layout():

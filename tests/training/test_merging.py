@@ -2,10 +2,10 @@
 
 import copy
 
-import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from support.close import SUM, assert_close
 from support.encoders import tiny
 
 from nblib import corpora
@@ -68,7 +68,7 @@ def test_the_changes_are_averaged_added_or_weighted(way, weights, factors, start
     assert found.keys() == first.keys() and any(change.abs().max() > 0.01 for change in first.values())
     for key, change in found.items():
         expected = factors[0] * first[key] + factors[1] * second[key]
-        torch.testing.assert_close(change, expected, atol=1e-4, rtol=1e-3)  # half precision
+        assert_close(change, expected, times=100)  # half precision
     assert all(torch.equal(value, before[key]) for key, value in start.state_dict().items()), "the base is left alone"
 
 
@@ -110,7 +110,7 @@ def test_the_command_leaves_the_encoder_and_its_record(encoder, loras, tmp_path,
     model, texts = copy.deepcopy(encoder.model), ["A dog is red.", "No dog is red."]
     model.load_adapter(str(tmp_path / "encoders" / "both-lora"))
     alone = SentenceTransformer(str(tmp_path / "encoders" / "both"))
-    np.testing.assert_allclose(model.encode(texts), alone.encode(texts), atol=1e-5)
+    assert_close(model.encode(texts), alone.encode(texts), times=SUM)
     kept = records.load(tmp_path / "trainings" / "both")
     assert kept.about["merged"] == ["0", "1"] and len(kept.table("predictions"))
     assert set(kept.table("alphas").alpha) == {0.0, 1.0}

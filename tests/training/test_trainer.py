@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+from support.close import SUM, TRAINED, assert_close, close
 from support.encoders import toy_examples, toy_triples, with_exclusions
 
 from nblib.errors import StudyError
@@ -20,9 +21,10 @@ from nblib.training.trainer import ARCHITECTURES, Settings
 TEXTS = ["the dog is red", "the cat is not green", "a woman was never in the house", "no door is open", "it"]
 
 
-def same_weights(first, second):
-    first, second = first.state_dict(), second.state_dict()
-    return first.keys() == second.keys() and all(torch.equal(first[key], second[key]) for key in first)
+def same(first, second):
+    """Whether two trained models give the same embeddings: single weights may lie a step apart."""
+    first, second = (np.concatenate([np.asarray(part) for part in model.encode(TEXTS)]) for model in (first, second))
+    return close(first, second, times=TRAINED)
 
 
 # --- settings and examples --------------------------------------------------------------------------------------------
@@ -136,36 +138,10 @@ def test_the_symmetric_loss_brings_an_anchors_negations_together(toy, full, tmp_
 def test_autocast_leaves_float32_weights_and_no_trace(toy, full, tmp_path):
     model, _ = trainer.train("bi-encoder", replace(toy, bf16=True), toy_examples(), tmp_path / "checkpoints")
     assert {weight.dtype for weight in model.parameters()} == {torch.float32}
-    assert not same_weights(model, full[0]), "the forward pass was computed in bfloat16"
+    assert not same(model, full[0]), "the forward pass was computed in bfloat16"
     model.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     plain = SentenceTransformer(str(tmp_path / "model"), device="cpu")
-    np.testing.assert_allclose(model.encode(TEXTS), plain.encode(TEXTS), atol=1e-6)
-
-
-def test_two_processes_train_what_one_does(toy, tmp_path):
-    once = replace(toy, loss="explicit", learning_rate=1e-3, dropout=False)
-    data = toy_examples(loss="explicit")
-    (one, history), (two, shared) = (
-        trainer.train("bi-encoder", once, data, tmp_path / str(count), processes=count) for count in (1, 2)
-    )
-    assert shared.step.tolist() == history.step.tolist() and len(history) == 12
-    assert abs(shared.loss - history.loss).max() < 1e-4
-    near = [model.encode(TEXTS, normalize_embeddings=True) for model in (one, two)]
-    assert abs(near[0] - near[1]).max() < 1e-4
-
-
-@pytest.mark.parametrize(
-    ("change", "evaluate", "message"),
-    [
-        ({"loss": "in-batch"}, None, "'in-batch' compares the examples of a step with each other"),
-        ({"loss": "explicit", "batch_size": 3}, None, "3 examples a step can't be shared by 2 processes"),
-        ({"loss": "explicit"}, print, "can't measure dev data after every epoch"),
-    ],
-)
-def test_what_several_processes_cannot_do_is_refused(change, evaluate, message, toy, tmp_path):
-    settings = replace(toy, **change)
-    with pytest.raises(FinetuningError, match=message):
-        trainer.train("bi-encoder", settings, toy_examples(), tmp_path, evaluate=evaluate, processes=2)
+    assert_close(model.encode(TEXTS), plain.encode(TEXTS))
 
 
 def test_looking_after_every_epoch_changes_nothing(toy, full, tmp_path):
@@ -178,8 +154,8 @@ def test_looking_after_every_epoch_changes_nothing(toy, full, tmp_path):
 
     model, _ = trainer.train("bi-encoder", toy, toy_examples(), tmp_path, evaluate=evaluate)
     assert [(epoch, types) for epoch, types, _ in seen] == [(epoch, {torch.float32}) for epoch in (1, 2, 3)]
-    assert same_weights(model, full[0])
-    np.testing.assert_allclose(seen[-1][2], model.encode(TEXTS), atol=1e-6)
+    assert same(model, full[0])
+    assert_close(seen[-1][2], model.encode(TEXTS))
     assert np.abs(seen[0][2] - seen[-1][2]).max() > 1e-3
 
 
@@ -227,11 +203,11 @@ def test_a_killed_training_ends_with_the_weights_of_an_uninterrupted_one(
     assert [file.name for file in tmp_path.glob("checkpoint-*")] == [f"checkpoint-{last}"]
     steps.clear()
     model, history = trainer.train("bi-encoder", of_method, toy_examples(), tmp_path, checkpoint_steps=every)
-    assert same_weights(model, lora if method == "lora" else full[0])
+    assert same(model, lora if method == "lora" else full[0])
     assert len(steps) == 12 - last, "what was trained is not trained again"
     assert history.step.tolist() == full[1].step.tolist()
     if method == "full":
-        pd.testing.assert_frame_equal(history, full[1])
+        assert_close(history, full[1], times=TRAINED)
 
 
 def test_a_checkpoint_that_a_kill_left_half_written_is_passed_over(toy, full, steps, tmp_path):
@@ -245,7 +221,7 @@ def test_a_checkpoint_that_a_kill_left_half_written_is_passed_over(toy, full, st
     (cut / "trainer_state.json").write_text('{"global_st')  # by a full disk
     steps.clear()
     model, _ = trainer.train("bi-encoder", toy, toy_examples(), tmp_path, checkpoint_steps=3)
-    assert same_weights(model, full[0])
+    assert same(model, full[0])
     assert len(steps) == 9, "taken up after the third step"
 
 
@@ -335,7 +311,7 @@ def test_the_seed_decides_a_cross_encoders_new_layer(cross, tmp_path):
         train_cross(replace(cross, seed=seed), table, tmp_path / "scratch").predict([("the door", "not open")])[0]
         for seed in (0, 0, 1)
     ]
-    assert scored[0] == scored[1] != scored[2]
+    assert close(scored[0], scored[1], times=TRAINED) and not close(scored[0], scored[2], times=TRAINED)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +345,7 @@ def test_a_killed_training_of_a_multi_vector_model_ends_as_an_uninterrupted_one(
             "multi-vector", settings, toy_examples(), tmp_path / "killed", evaluate=kill_after(2), checkpoint_steps=3
         )
     resumed, _ = trainer.train("multi-vector", settings, toy_examples(), tmp_path / "killed", checkpoint_steps=3)
-    assert same_weights(whole, resumed)
+    assert same(whole, resumed)
 
 
 def test_a_cross_encoder_of_the_other_kind_is_no_base(toy, cross, cross_folder, tmp_path):
@@ -383,7 +359,7 @@ def test_the_mean_over_the_querys_tokens_ranks_as_the_sum_does(toy, tiny_encoder
     by_mean, by_sum = ARCHITECTURES["multi-vector"].load(toy, None), rankers.token_maxsim(tiny_encoder)
     queries, documents = ["is it red", "is the door of the house red"] * 2, ["it is red", "it is red", "no", "no"]
     tokens = [len(by_sum.model.encode_query(query)) for query in queries]
-    np.testing.assert_allclose(by_mean.score(queries, documents) * tokens, by_sum.score(queries, documents), rtol=1e-5)
+    assert_close(by_mean.score(queries, documents) * tokens, by_sum.score(queries, documents), times=SUM)
 
 
 def test_a_base_without_a_transformer_is_refused(cross, tiny_encoder, tmp_path, monkeypatch):

@@ -18,13 +18,13 @@ from nblib.workflow import cli
 
 
 def test_its_help_lists_every_command_and_each_explains_its_options(capsys):
-    for arguments in [[], ["run"], ["study"], ["report"], ["record"], ["export"], ["unpack"]]:
+    for arguments in [[], ["run"], ["report"], ["record"], ["unpack"]]:
         with pytest.raises(SystemExit, match="0"):
             cli.main([*arguments, "--help"])
         said = capsys.readouterr().out
         if not arguments:
             listed = said.split("commands:")[1]
-            assert all(name in listed for name in ("run", "study", "report", "record", "export", "unpack"))
+            assert all(name in listed for name in ("run", "report", "record", "unpack"))
         else:
             assert "examples:" in said
             assert f"nblib {arguments[0]} " in said.split("examples:")[1]
@@ -110,7 +110,7 @@ def test_a_reader_who_stops_reading_is_no_error():
 
 
 WORDS = [
-    "run", "score", "train", "report", "export", "unpack", "record", "--data", "mini", "official", "--run-dir",
+    "run", "score", "train", "report", "unpack", "record", "--data", "mini", "official", "--run-dir",
     "--scale", "x", "..", "../../x", "/", "~", "-p", "seed=1", "-y", "{a", "07", "out.ipynb", "nope", "é",
     "--general", "--to", "-1", "*", "--benchmarks", "nope:nope", "maxsim:", "+", "--", "%s", "",
     "x" * 300,
@@ -120,7 +120,7 @@ WORDS = [
 @settings(max_examples=60)
 @given(
     words=st.tuples(
-        st.sampled_from(["run", "report", "export", "unpack", "record"]), st.lists(st.sampled_from(WORDS), max_size=4)
+        st.sampled_from(["run", "report", "unpack", "record"]), st.lists(st.sampled_from(WORDS), max_size=4)
     )
 )
 def test_any_command_line_ends_in_success_usage_or_one_sentence(words, tmp_path_factory):

@@ -6,10 +6,10 @@ from html import unescape
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from support.language import ngrams
 
-from nblib import artefacts, corpora, paths, results
-from nblib.analysis import contamination
-from nblib.analysis.gsm8k import errors
+from nblib import corpora, paths, results
+from nblib.analysis import contamination, gsm8k
 from nblib.workflow import archive, cli, record
 from nblib.workflow.record import RecordError
 
@@ -53,14 +53,27 @@ def test_differences_are_new_changed_and_gone(project, tmp_path):
     assert record.differences(made, record.files(tmp_path / "absent"))["new"] == sorted(made)
 
 
-def test_files_of_the_same_size_and_time_are_compared_by_content(tmp_path):
-    import os
-
-    for name, text in {"a": "1", "b": "2"}.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "x.csv").write_text(text)
-        os.utime(tmp_path / name / "x.csv", (1, 1))
-    assert record.differences(record.files(tmp_path / "a"), record.files(tmp_path / "b"))["changed"] == ["x.csv"]
+@pytest.mark.parametrize(
+    ("name", "one", "other", "same"),
+    [
+        ("x.csv", "a,0.1234\n", "a,0.1235\n", True),  # one unit of the last digit
+        ("x.csv", "a,0.1234\n", "a,0.1237\n", False),
+        ("x.csv", "12.3 ± 0.4", "12.4 ± 0.4", True),  # of a number in a text
+        ("x.csv", "12.3 ± 0.4", "12.3 ± 0.4 (n)", False),
+        ("x.csv", "all-MiniLM-L6-v2,1", "all-MiniLM-L6-v3,1", False),  # a name's digits are no number
+        ("x.csv", "812345.1", "812399.9", True),  # less than a five-thousandth
+        ("x.csv", "1e-05", "3e-05", False),
+        ("x.svg", "M 10.24 3.1", "M 10.61 3.0", True),  # half a point
+        ("x.svg", "M 10.24 3.1", "M 11.24 3.1", False),
+        ("x.xz", "1.0001", "1.0002", False),
+    ],
+)
+def test_files_that_differ_by_rounding_alone_agree(tmp_path, name, one, other, same):
+    for folder, text in {"made": one, "kept": other}.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(text)
+    assert record.agree(tmp_path / "made" / name, tmp_path / "kept" / name) == same
+    assert record.agree(tmp_path / "made" / name, tmp_path / "made" / name)
 
 
 def test_a_recorded_run_is_equal_to_the_figures_of_record(project, tmp_path):
@@ -82,66 +95,38 @@ def execute(file, state):
 
 
 @pytest.fixture
-def reported(project, tmp_path, monkeypatch):
-    """A scale whose report is recorded, and a function that sets what the report says."""
-    monkeypatch.setattr(record, "WITH_REPORT", {"toy"})
+def with_notebooks(project, tmp_path, monkeypatch):
+    """A scale whose executed notebooks and predictions are recorded."""
+    monkeypatch.setattr(record, "WITH_NOTEBOOKS", {"toy"})
     monkeypatch.setattr(record.documents, "Record", lambda folder: folder)
     monkeypatch.setattr(record.documents, "update", lambda made_from: [])
     project(31.9)
     for name in archive.COMPARING:
         execute(tmp_path / f"runs/toy/notebooks/{name}.ipynb", "abc123")
 
-    def report_says(text):
-        index = tmp_path / "runs/toy/report/index.html"
 
-        def build(scale):
-            index.parent.mkdir(exist_ok=True)
-            index.write_text(text)
-            return index
-
-        monkeypatch.setattr(record.report, "build", build)
-
-    return report_says
-
-
-def test_the_report_is_made_anew_and_recorded_below_the_figures(reported, tmp_path):
-    reported("one")
-    assert {"report/index.html", "predictions.tar.xz"} <= set(record.record("toy")["new"])
-    assert (tmp_path / "figures/toy/report/index.html").read_text() == "one"
-    reported("two")
-    assert record.record("toy")["changed"] == ["report/index.html"]
+def test_executed_notebooks_and_predictions_are_recorded_below_the_figures(with_notebooks, tmp_path):
+    notebook = "notebooks/09_nevir_architectures.ipynb"
+    assert {notebook, "predictions.tar.xz"} <= set(record.record("toy")["new"])
+    execute(tmp_path / "runs/toy" / notebook, "abc123 ")
+    assert record.record("toy")["changed"] == [notebook]
     assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": [], "texts": []}
 
 
-def test_a_report_too_large_to_commit_is_refused_and_nothing_is_copied(reported, tmp_path, monkeypatch):
-    monkeypatch.setattr(record, "MOST_BYTES", 3)
-    reported("four")
+@pytest.mark.parametrize("state", ["abc123+changes", "def456", "unknown"])
+def test_notebooks_of_uncommitted_code_or_of_two_commits_are_refused(with_notebooks, tmp_path, state):
+    execute(tmp_path / "runs/toy/notebooks/07_encoder_benchmarks/tiny.ipynb", state)
     before = tree(tmp_path / "figures")
-    with pytest.raises(RecordError, match="4 bytes, more than the 3"):
+    with pytest.raises(RecordError, match=r"1 notebooks, first notebooks/07_encoder_benchmarks/tiny\.ipynb"):
         record.record("toy")
     assert tree(tmp_path / "figures") == before
 
 
-@pytest.mark.parametrize("state", ["abc123+changes", "def456", "unknown"])
-def test_pages_of_uncommitted_code_or_of_two_commits_are_refused(reported, tmp_path, state):
-    reported("one")
-    execute(tmp_path / "runs/toy/notebooks/07_encoder_benchmarks/tiny.ipynb", state)
-    with pytest.raises(RecordError, match=r"1 pages, first 07_encoder_benchmarks_tiny\.html"):
-        record.record("toy")
-    assert not (tmp_path / "figures/toy/report").exists()
-
-
-def test_head_and_foot_of_a_page_must_name_the_same_commit(reported, tmp_path):
-    reported("one")
-    artefacts.write_json(tmp_path / "runs/toy/results/08_hedge_trainings.csv.json", {"commit": "def456"})
-    with pytest.raises(RecordError, match=r"names abc123, def456: 1 pages, first 08_hedge_trainings"):
-        record.record("toy")
-
-
-def test_of_other_scales_no_report_is_recorded(project, tmp_path):
+def test_of_other_scales_no_notebook_is_recorded(project, tmp_path):
     project(31.9)
+    execute(tmp_path / "runs/toy/notebooks/01_diagnosis.ipynb", "unknown")
     record.record("toy")
-    assert not (tmp_path / "figures/toy/report").exists()
+    assert not (tmp_path / "figures/toy/notebooks").exists()
 
 
 def test_a_score_that_moved_is_shown(project):
@@ -174,30 +159,30 @@ def test_the_command_lists_what_changed(project, capsys):
 
 
 @pytest.fixture(scope="module")
-def pages():
-    """Every page of the report of record as its runs of eight words, without what the papers print: Cao's example (an STSB pair)
-    and the solutions in Truong's Table 5, which repeat words of their problems."""
-    examples = ["Polar bear study may boost fight against obesity", *errors.paper_types().example]
-    printed = {run for example in examples for run in contamination.ngrams(contamination.words(example), 8)}
-    found = sorted((paths.FIGURES / "official" / "report").glob("*.html"))
+def shown():
+    """What each executed notebook of record shows as its runs of eight words, without what the papers print: Cao's example (an
+    STSB pair) and the solutions in Truong's Table 5, which repeat words of their problems."""
+    examples = ["Polar bear study may boost fight against obesity", *gsm8k.paper_types().example]
+    printed = {run for example in examples for run in ngrams(contamination.words(example), 8)}
+    folder = paths.FIGURES / "official" / "notebooks"
+    found = sorted(folder.rglob("*.ipynb"))
     assert len(found) > 10
-    texts = {page.name: unescape(re.sub("<[^>]+>", " ", page.read_text(encoding="utf-8"))) for page in found}
-    return {name: contamination.ngrams(contamination.words(text), 8) - printed for name, text in texts.items()}
+    texts = {str(file.relative_to(folder)): text_of(nbformat.read(file, 4)) for file in found}
+    return {name: ngrams(contamination.words(text), 8) - printed for name, text in texts.items()}
+
+
+def text_of(notebook):
+    """The text of a notebook's outputs, without marks."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    texts = [output.get("text", "") for output in outputs]
+    texts += ["".join(text) for output in outputs for kind, text in output.get("data", {}).items() if "text" in kind]
+    return unescape(re.sub("<[^>]+>", " ", " | ".join(texts)))
 
 
 @pytest.mark.official
 @pytest.mark.parametrize("benchmark", [name for name, entry in corpora.entries().items() if entry.official])
-def test_the_report_of_record_quotes_no_official_text(pages, benchmark):
-    texts, shown = contamination.fields(benchmark).text.map(contamination.words), set().union(*pages.values())
-    quoted = {run for text in texts for run in contamination.ngrams(text, 8) & shown}
+def test_the_notebooks_of_record_quote_no_official_text(shown, benchmark):
+    texts, runs_shown = contamination.fields(benchmark).text.map(contamination.words), set().union(*shown.values())
+    quoted = {run for text in texts for run in ngrams(text, 8) & runs_shown}
     quoted = {run for run in quoted if re.search("[a-z]", str(run))}  # numbers alone are nobody's
-    assert {name: runs & quoted for name, runs in pages.items() if runs & quoted} == {}
-
-
-def test_scores_in_bfloat16_are_not_recorded(project, tmp_path):
-    project(80.0)
-    results.save([result(79.9, "all-mpnet-base-v2-bfloat16")], tmp_path / "runs/toy/figures/measurements.csv")
-    before = tree(tmp_path / "figures/toy")
-    with pytest.raises(RecordError, match="bfloat16"):
-        record.record("toy")
-    assert tree(tmp_path / "figures/toy") == before
+    assert {name: runs & quoted for name, runs in shown.items() if runs & quoted} == {}

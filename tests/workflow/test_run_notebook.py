@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from nblib import paths
-from nblib.workflow import cli, outputs, run_notebook
+from nblib.workflow import cli, run_notebook
 from nblib.workflow.run_notebook import ExecutionError
 
 PARAMETERS = 'count: int = 2  # how many\nshare: float = 0.5\nname: str = "x"\nfail: bool = False\nsizes: list = [1]\n'
@@ -62,6 +62,8 @@ def test_a_failing_cell_leaves_the_executed_copy_and_a_non_zero_exit_with_the_me
     assert done.returncode == 2
     assert "error: toy, cell [" in done.stderr
     assert "ValueError: no <luck> today" in done.stderr
+    assert not output.exists(), "what has the notebook's name came to its end"
+    output = output.with_name("out.partial.ipynb")
     assert str(output) in done.stderr
     assert "\x1b[" not in done.stderr.split("Traceback")[-1]
     assert done.stderr.rstrip().splitlines()[-1].startswith("error: toy, cell [")
@@ -166,20 +168,6 @@ def test_an_unwritable_output_ends_with_a_message_that_names_it(notebook, tmp_pa
     assert f"error: The folder {tmp_path}/file/run can't be written to" in capsys.readouterr().err
 
 
-def test_an_output_that_is_declared_and_missing_fails_the_run_by_name(notebook, tmp_path, monkeypatch):
-    declared = outputs.Declared("drawn", results=False)
-    monkeypatch.setitem(outputs.OUTPUTS, "toy", declared)
-    nb = nbformat.read(notebook, 4)
-    nb.cells[1].source += f'run_dir: str = "{tmp_path}/run"\n'
-    nb.cells[2].source += (
-        "\nfrom pathlib import Path\nfolder = Path(run_dir) / 'figures/toy'\nfolder.mkdir(parents=True)"
-        "\n(folder / 'fig_drawn.svg').touch()"
-    )
-    nbformat.write(nb, notebook)
-    with pytest.raises(ExecutionError, match=r"toy ran to its end and left no .*/figures/toy/fig_drawn\.csv\."):
-        run_notebook.execute(str(notebook), tmp_path / "out.ipynb", {})
-
-
 # --- whatever is typed: a value or one sentence --------------------------------------------------------------------------
 
 
@@ -274,7 +262,7 @@ def test_an_error_that_the_user_can_mend_is_said_once(notebook, tmp_path, capsys
     said = [line for line in capsys.readouterr().err.splitlines() if "orpus" in line]
     assert len(said) == 1
     assert said[0].startswith("error: toy, cell [2]: CorpusError: No corpus called 'none'.")
-    assert "Traceback" not in (tmp_path / "out.ipynb").read_text()
+    assert "Traceback" not in (tmp_path / "out.partial.ipynb").read_text()
 
 
 def test_a_file_that_is_no_notebook_is_one_sentence(tmp_path):

@@ -1,20 +1,20 @@
-"""Make the report of a run: its executed notebooks and scoreboard, in one folder that you can open or send.
+"""Make the site of a run: the claims, its executed notebooks, single items and the documentation, in one folder.
 
-While a study runs, the report has the notebooks that have finished and names those to come.
+Without a run of that scale it is made from the record, which the official scale has. It needs no model and no network.
 
 examples:
-  nblib report quick        makes runs/quick/report/index.html
+  nblib report official        makes runs/official/site/index.html
 """
 
 import argparse
 import sys
 
-HELP = "make the report of a run as a static site"
+HELP = "make the site of a run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("scale", help="the run to report: a folder below runs/ (quick, official, paper, lab)")
+    parser.add_argument("scale", help="the run: a folder below runs/ (quick, official, paper, lab)")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Execute a notebook headlessly and check that it leaves its declared outputs.
+"""Execute a notebook headlessly, with its parameters checked before.
 
 examples:
   nblib run 07 runs/mine.ipynb -p system all-MiniLM-L6-v2
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Execute the notebook.
 
     Raises:
-        ExecutionError: the arguments don't fit, a cell failed, or an output is missing.
+        ExecutionError: the arguments don't fit, or a cell failed.
     """
     from papermill.exceptions import PapermillExecutionError
 
@@ -51,5 +51,5 @@ def run(arguments: argparse.Namespace) -> None:
         name = run_notebook.find_notebook(arguments.notebook).stem
         raise run_notebook.ExecutionError(
             f"{name}, cell [{error.exec_count}]: {error.ename}: {error.evalue} "
-            f"(the executed copy up to there: {arguments.output})"
+            f"(the executed copy up to there: {run_notebook.partial_copy(arguments.output)})"
         ) from error

@@ -1,6 +1,4 @@
-"""Score systems of any architecture on the benchmarks, and write their predictions and results below RUN_DIR.
-
-Of each system it makes a page, RUN_DIR/pages/SYSTEM.html: one file that you can open offline or send (not with --brief).
+"""Score systems of any architecture on the benchmarks, print the scores, and write predictions and results below RUN_DIR.
 
 examples:
   nblib score TF-IDF maxsim:all-MiniLM-L6-v2
@@ -10,14 +8,11 @@ examples:
 """
 
 import argparse
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pandas as pd
 
     from nblib.models.systems import System
 
@@ -42,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="score only these benchmarks, such as nevir (default: all that a system can do; without a KEY: none)",
     )
     parser.add_argument(
-        "--brief", action="store_true", help="score the test splits alone: no dev splits, no negation profile, no page"
+        "--brief", action="store_true", help="score the test splits alone: no dev splits, no negation profile"
     )
     parser.add_argument(
         "--general", default="none", choices=["none", "lite", "short", "all"],
@@ -52,64 +47,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", default="lab", help="the name of the run in the results (default: %(default)s)")
     parser.add_argument("--run-dir", default="runs/lab", help="the folder for all outputs (default: %(default)s)")
     parser.add_argument(
-        "--precision", default="float32", choices=["float32", "bfloat16"],
-        help="of an encoder's computation; bfloat16 is faster and for exploring: its scores can't be recorded (default: "
-        "%(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
         "--allow-remote-code", action="store_true", help="let a model that needs it run code from the hub"
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Score each system on the tasks it can do; write predictions, `results/07_<system>.csv` with its sidecar, and a page.
+    """Score each system on the tasks it can do; print the scores, write predictions and `results/07_<system>.csv`.
 
     General ability goes to `scores/<system>/general.csv`, and beside the system's other results.
     """
-    from nblib.analysis import encoder_card, model_page
-    from nblib.benchmarks import catalogue, scoring
+    from nblib.analysis import encoder_card
+    from nblib.benchmarks import catalogue, negation_profile, scoring
     from nblib.models.systems import BiEncoder
 
     names = catalogue.names(arguments.data, keys=arguments.benchmarks)
     for name in arguments.systems:
-        system = scoring.find_system(
-            name, arguments.run_dir, allow_remote_code=arguments.allow_remote_code, precision=arguments.precision
-        )
-        able = names if arguments.benchmarks else scoring.scorable(system, names)
-        summary = _score_benchmarks(system, able, arguments) if able else None
+        system = scoring.find_system(name, arguments.run_dir, allow_remote_code=arguments.allow_remote_code)
+        if able := names if arguments.benchmarks else scoring.scorable(system, names):
+            _score_benchmarks(system, able, arguments)
         if arguments.benchmarks is None and system.kind == BiEncoder.kind and not arguments.brief:
-            encoder_card.score_profile(system, arguments.run_dir)  # seconds, as its texts are few
+            predicted = encoder_card.score_profile(system, arguments.run_dir)  # seconds, as its texts are few
+            sys.stdout.write(f"{encoder_card.sentence(system.name, negation_profile.profile(predicted))}\n")
         if arguments.general != "none":
             _score_general(system, arguments)
-        if arguments.brief:
-            continue
-        page = model_page.write(system, summary, arguments.run_dir, _command(name, arguments))
-        sys.stdout.write(f"{system.name}: {page}\n")
 
 
-def _command(name: str, arguments: argparse.Namespace) -> str:
-    """The command that scores one system so again."""
-    given = ["nblib", "score", name, "--data", arguments.data, "--run-dir", arguments.run_dir]
-    given += ["--general", arguments.general] * (arguments.general != "none")
-    given += ["--allow-remote-code"] * arguments.allow_remote_code
-    given += [] if arguments.benchmarks is None else ["--benchmarks", *arguments.benchmarks]
-    return shlex.join(given)
-
-
-def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argparse.Namespace) -> "pd.DataFrame":
+def _score_benchmarks(system: "System", names: "Sequence[str]", arguments: argparse.Namespace) -> None:
     from nblib import paths, results
     from nblib.benchmarks import efficiency, scoring
+    from nblib.results import tables
 
     scored = scoring.score(system, names, arguments.run_dir, dev_splits=not arguments.brief).summary
     file = paths.inside(arguments.run_dir, "results", f"07_{system.name}.csv")
     made = {"fingerprint": system.fingerprint, "trained_on": scoring.trained_on(arguments.run_dir, system.name)}
     about = {"system": system.name, "kind": system.kind, "source": system.source, "fingerprint": system.fingerprint}
-    about |= {"scale": arguments.scale, "data": arguments.data, "precision": arguments.precision}
+    about |= {"scale": arguments.scale, "data": arguments.data}
     columns = [column for column in ("seconds", "pairs") if column in scored]
     took = scored.groupby("task")[columns].first().sum().to_dict()
     about |= {**took, "parameters": efficiency.parameters(system)}
-    results.save(scoring.result_rows(scored, system.name, arguments.scale, **made), file, **about)
-    return scored
+    kept = results.save(scoring.result_rows(scored, system.name, arguments.scale, **made), file, **about)
+    shown = kept[["benchmark", "metric", "value", "data"]].assign(n=kept.n.astype(int))
+    shown.insert(3, "95 % interval", tables.interval_text(kept.ci_low, kept.ci_high))
+    sys.stdout.write(f"{system.name}\n{shown.to_string(index=False, float_format='{:.2f}'.format)}\n")
 
 
 def _score_general(system: "System", arguments: argparse.Namespace) -> None:

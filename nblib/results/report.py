@@ -1,0 +1,172 @@
+"""The site of a run, made by Sphinx from `docs/` and the executed notebooks. No model is needed, and nothing is executed.
+
+`docs/index.md` is the first page, `docs/items.md` that of single items; what they include is made here.
+"""
+
+import json
+import math
+import re
+import shutil
+import tempfile
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+from itables import JavascriptFunction
+from itables.javascript import generate_init_offline_itables_html, to_html_datatable
+from itables.options import dt_bundle
+from sphinx.cmd.build import build_main
+
+from nblib import paths
+from nblib.errors import StudyError, readable
+from nblib.results import exhibits, matrix, measurements, tables
+
+VERDICTS = ["supported", "partly", "not supported", "not testable here", "not measured in this run"]
+MOST_SYSTEMS = 6  # on the page of single items, which a browser loads as a whole
+# A notebook's links to its neighbours; a page's links to files that the site doesn't have
+NAVIGATION = re.compile(r"^.*\[all notebooks\]\(README\.md\).*\n+", re.MULTILINE)
+OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")
+FONT = "'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif"  # of figures; the second for machines that lack it
+SHOWN = {"text/html", "text/markdown", "image/svg+xml", "image/png"}  # an output without any of them is a progress bar
+FIGURE = "![An encoder trained here beside its base: scores with intervals](fig_glance.svg)"
+FILES = ["scoreboard.csv", "measurements.csv", "13_results/tab_claims.csv", "13_results/fig_glance.svg"]
+CLAIM = """<details><summary>{short}<small>{first}</small></summary>
+<p><b>Claim.</b> {claim} ({section})</p><p><b>Measured.</b> {measured}</p>
+<p><b>Why not more.</b> {because} It would take: {needs}</p><p><b>Would refute it.</b> {refuted_by}</p></details>"""
+CELL = JavascriptFunction("""function (value, type, row) {
+    if (Number.isNaN(value)) return null;
+    return type === "sort" || type === "type" || !Number.isNaN(row[2]) ? value : (value > 0 ? "✓ " : "✗ ") + value;
+}""")
+
+
+def build(scale: str) -> Path:
+    """Make `runs/<scale>/site/` from the run's executed notebooks, or without a run from the record's; return its first page.
+
+    Raises:
+        StudyError: no notebook of that scale has been executed, or a file can't be read.
+    """
+    run, record = paths.inside("runs", scale), paths.inside(paths.FIGURES, scale)
+    own = (run / "notebooks").is_dir()
+    figures, folders = (run / "figures", [run, run / "sweep"]) if own else (record, [record])
+    roots = [(folder / "notebooks", pattern) for folder in folders for pattern in ("*.ipynb", "[0-9]*/*.ipynb")]
+    executed = {file.relative_to(root): file for root, pattern in roots for file in sorted(root.glob(pattern))}
+    if not executed:
+        raise StudyError(f"No executed notebooks in {run / 'notebooks'}. Run: make study SCALE={scale}")
+    site = paths.writable_folder(run) / "site"
+    with tempfile.TemporaryDirectory(prefix="site-", dir=run) as folder:
+        source, draft, predictions = Path(folder, "source"), Path(folder, "html"), record / "predictions.tar.xz"
+        shutil.copytree(paths.PROJECT_ROOT / "docs", source)
+        for page in source.glob("*.md"):
+            _write(page, OUTSIDE.sub(r"\1", page.read_text(encoding="utf-8")))
+        for file in (figures / name for name in FILES if (figures / name).is_file()):
+            _write(source / file.name, file.read_text(encoding="utf-8").replace(*FONT))
+        stopped = [_copy(file, source / "notebooks" / name) for name, file in executed.items()]
+        if not own and predictions.is_file():
+            shutil.unpack_archive(predictions, folder, filter="data")
+        if not (items := _items(run if own else Path(folder))):
+            (source / "items.md").unlink()
+        _write(source / "items.txt", items)
+        _write(source / "claims.txt", "".join(stopped) + _claims(source / "tab_claims.csv"))
+        _write(source / "systems.txt", _systems(source))
+        _write(source / "notebooks.txt", _notebooks(source / "notebooks"))
+        if build_main(["-q", "-j", "auto", "-d", f"{folder}/doctrees", str(source), str(draft)]):
+            raise StudyError(f"Sphinx could not make {site}; the lines above say why.")
+        shutil.rmtree(site, ignore_errors=True)
+        draft.rename(site)
+    return site / "index.html"
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def _copy(file: Path, target: Path) -> str:
+    """Copy an executed notebook with its code folded; return a sentence about the error that it stopped with, "" without."""
+    name, stopped = target.stem, ""
+    with readable(file, "Remove it and execute it again."):
+        notebook = json.loads(file.read_text(encoding="utf-8").replace(*FONT))
+        for cell in notebook["cells"]:
+            cell["source"] = NAVIGATION.sub("", "".join(cell["source"]))
+            cell["metadata"] = {"tags": ["hide-input"], "mystnb": {"image": {"alt": f"A figure of {name}"}}}
+            if cell["cell_type"] == "markdown" and target.parent.name != "notebooks":  # one of several executions
+                cell["source"] = re.sub("^(# .*)", rf"\1 ({name})", cell["source"], count=1)
+            for output in cell.get("outputs", []):
+                if output["output_type"] == "error":
+                    error = escape(" ".join(f"{output['ename']}: {output['evalue']}".split()))
+                    stopped = f'<p class="stopped">{escape(name)} stopped with {error}</p>\n\n'
+                elif output["output_type"] == "display_data" and not SHOWN & set(output["data"]):
+                    output["data"] = {}
+        notebook["metadata"] = {"language_info": {"name": "python", "pygments_lexer": "python"}}
+    _write(target, json.dumps(notebook, ensure_ascii=False))
+    return stopped
+
+
+def _notebooks(folder: Path) -> str:
+    """The list of notebooks by number; those executed several times stand below a page of their own."""
+    listed, entries = "```{{toctree}}\n:maxdepth: 1\n{}\n\n{}\n```\n".format, []
+    for place in sorted(folder.iterdir()):
+        pages = sorted(place.glob("*.ipynb")) if place.is_dir() else [place]
+        heading = re.search(r'"# ([^:("\\]+)|$', pages[0].read_text(encoding="utf-8"))[1] or place.stem
+        entries.append(f"{heading} <notebooks/{place.stem}>")
+        if place.is_dir():
+            below = listed("", "\n".join(f"{page.stem} <{place.name}/{page.stem}>" for page in pages))
+            _write(place.with_suffix(".md"), f"# {heading}\n\nExecuted once for each of:\n\n{below}")
+    return listed(":caption: Notebooks", "\n".join(entries))
+
+
+def _claims(file: Path) -> str:
+    """How many claims have which verdict, and each claim, those with a verdict first; Markdown and HTML."""
+    if not file.is_file():
+        return "No claim has a verdict: notebook 13 hasn't ended in this run.\n"
+    with readable(file, "Run notebook 13 again."):
+        claims = pd.read_csv(file, keep_default_na=False).map(escape)
+        claims["verdict"] = pd.Categorical(claims.verdict, VERDICTS)
+        claims["first"] = claims.measured.str.split(r"(?<=\))[;.] |\. ", regex=True).str[0]
+        claims["opened"] = [CLAIM.format(**row) for row in claims.to_dict("records")]
+        claims["shown_in"] = claims.paper.str.capitalize() + ", " + claims.exhibit
+    tally = ", ".join(f"{n} {verdict}" for verdict, n in claims.verdict.value_counts(sort=False).items() if n)
+    shown = claims.sort_values("verdict", kind="stable")[["verdict", "opened", "shown_in"]]
+    with pd.option_context("display.max_colwidth", None):
+        table = shown.to_html(classes="claims", border=0, header=False, index=False, escape=False)
+    return f"**Of {len(claims)} claims: {tally}.**\n\n{table}\n"
+
+
+def _systems(source: Path) -> str:
+    """The systems' scores by benchmark, and how the printed numbers agree; Markdown and HTML."""
+    board = source / "scoreboard.csv"
+    if not board.is_file():
+        return "No scores: notebook 13 hasn't ended in this run.\n"
+    with readable(board, "Run notebook 13 again."):
+        printed = pd.read_csv(board)
+        scores = matrix.matrix(measurements.read(source / "measurements.csv"), printed)
+    scores["interval"] = tables.interval_text(scores.ci_low, scores.ci_high, 1)
+    scores["shown"] = [f"{row.value:.1f} ({row.interval}; n = {row.n:,.0f})" for row in scores.itertuples()]
+    wide = scores.pivot(index="system", columns="benchmark", values="shown").fillna("")
+    wide = wide.loc[scores.system.unique(), [*matrix.chances(scores)]].rename_axis(index=None, columns=None)
+    parts = [FIGURE] * (source / "fig_glance.svg").is_file() + [exhibits.headline(printed)]
+    return "\n\n".join([*parts, f'<div class="wide">\n{wide.to_html(border=0)}\n</div>\n'])
+
+
+def _items(folder: Path) -> str:
+    """Items and answers of the systems that answered most, as a table to search, sort and filter; HTML, "" without any."""
+    answers: dict[str, list[pd.Series]] = {}
+    for file in sorted(folder.glob("scores/*/[!A-Z]*_test.parquet")):  # MTEB's have capitals, and 90,000 items
+        with readable(file, "Score the system again."):
+            table = pd.read_parquet(file)
+            kind = next((name for name in ("margin", "similarity") if name in table), None)
+            human = table["score"].round(2) if kind == "similarity" else math.nan
+        if kind and not file.name.startswith("llm_"):
+            table = table.assign(benchmark=file.stem.removesuffix("_test"), human=human)
+            numbers = table.set_index(["benchmark", "id", "human"])[kind]
+            answers.setdefault(file.parent.name.replace("__", "/"), []).append(numbers)
+    columns = {system: pd.concat(parts) for system, parts in answers.items()}
+    shown = sorted(columns, key=lambda system: (-len(columns[system]), "+" in system, system))[:MOST_SYSTEMS]
+    if not shown:
+        return ""
+    table = pd.concat({system: columns[system] for system in shown}, axis=1)
+    table = table.map("{:.3g}".format).astype(float).reset_index()  # with three digits a small margin keeps its sign
+    return generate_init_offline_itables_html(dt_bundle) + to_html_datatable(
+        table, connected=False, maxBytes=0, column_filters="footer", scrollX=True, table_id="items",
+        display_logo_when_loading=False, columnDefs=[{"targets": list(range(2, table.shape[1])), "render": CELL}],
+    )  # fmt: skip
