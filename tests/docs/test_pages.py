@@ -162,10 +162,3 @@ def test_each_notebook_opens_with_its_number_and_a_question():
     for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         head = nbformat.read(file, as_version=4).cells[0].source
         assert head.startswith(f"# {file.stem[:2]} ") and "**Question.**" in head
-
-
-def test_each_test_that_a_promise_names_is_there():
-    named = re.findall(r"`(tests/\S+?)::(\w+)`", text_of("docs/promises.md"))
-    assert len(named) > 20
-    for file, test in named:
-        assert re.search(rf"^def {test}\(", text_of(file), re.MULTILINE), f"{file}::{test}"
