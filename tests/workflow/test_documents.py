@@ -35,20 +35,10 @@ def test_a_part_is_made_anew_and_the_text_around_it_stays(record):
     assert documents.fill(text, record) == text
 
 
-def test_an_unknown_part_is_named_with_the_known_ones(record):
-    with pytest.raises(documents.DocumentError, match="called 'scores'; known: verdicts, headline, agreement"):
-        documents.fill(MARKED.format(name="scores"), record)
-
-
 def test_the_headline_says_what_a_system_was_trained_on(record):
     table = documents.PARTS["headline"](record)
     assert "| hedge-mpnet (authored triples) | 35.9 ± 2.5 | –" in table
     assert "| nevir-mpnet (40 of NevIR's training pairs) | 35.9 ± 2.5 | –" in table
-
-
-def test_without_a_record_the_command_that_makes_one_is_named(tmp_path):
-    with pytest.raises(documents.DocumentError, match="make record SCALE=official"):
-        documents.Record(tmp_path)
 
 
 def test_a_cell_cannot_break_its_table():
