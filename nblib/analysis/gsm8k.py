@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nblib import artefacts, paths, results, shipped, stats
+from nblib import artefacts, paths, results, stats
 from nblib.corpora import registry
 from nblib.errors import StudyError
 from nblib.results import published
@@ -320,8 +320,7 @@ def paper_types() -> pd.DataFrame:
     folder = paths.DATA / "published"
     pairs = registry.read_jsonl(folder / "truong_table5_examples.jsonl")
     examples = {pair["error_type"]: pair["tuned"] for pair in pairs}
-    table = shipped.read_table("truong_table5.csv", ("error_type", "description", "percent"), ("percent",))
-    table = table.rename(columns={"error_type": "type"})
+    table = published.read("truong_table5.csv", "percent").rename(columns={"error_type": "type"})
     categories = {name: category for category, name in CATEGORIES.items()}
     table = table.assign(category=table.type.map(categories), example=table.type.map(examples))
     return table[["category", "type", "percent", "description", "example"]]

@@ -13,7 +13,7 @@ TABLE["mini"] = [True, False]
 def test_a_saved_table_is_its_csv_the_same_bytes_each_time(tmp_path):
     for name in ("one", "two"):
         tables.save_table(TABLE, tmp_path / name / "tab_x", "Share")
-    assert {file.name for file in (tmp_path / "one").iterdir()} == {"tab_x.csv", "tab_x.csv.json"}
+    assert {file.name for file in (tmp_path / "one").iterdir()} == {"tab_x.csv"}
     first, second = ((tmp_path / name / "tab_x.csv").read_text() for name in ("one", "two"))
     assert first == second
     assert first.splitlines()[1:] == ["<script>alert(1)</script>,0.3333,3152,True", "a_b & 50 %,,240,False"]

@@ -37,7 +37,5 @@ def test_a_folder_is_finished_if_its_sidecar_says_from_what(tmp_path):
     with model_folder(folder, "a card", {finished.TRAINED_FROM: mine}) as draft:
         (draft / "weights").write_text("1.5")
     assert finished.is_finished(folder, mine) and not finished.is_finished(folder, "another")
-    (folder / "weights").write_text("1.6")
-    assert not finished.is_finished(folder, mine), "damaged"
     shutil.rmtree(folder)
     assert not finished.is_finished(folder, mine)

@@ -165,7 +165,7 @@ def test_an_unwritable_output_ends_with_a_message_that_names_it(notebook, tmp_pa
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit, match="2"):
         cli.main(["run", str(notebook), str(tmp_path / "file" / "run" / "out.ipynb")])
-    assert f"error: The folder {tmp_path}/file/run can't be written to" in capsys.readouterr().err
+    assert f"error: The folder {tmp_path}/file/run can't be made" in capsys.readouterr().err
 
 
 # --- whatever is typed: a value or one sentence --------------------------------------------------------------------------
