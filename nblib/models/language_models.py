@@ -26,6 +26,13 @@ class LanguageModelError(StudyError):
     """A language model that is unknown, absent, or none."""
 
 
+def fast_dtype() -> Dtype:
+    """What this machine computes fastest in: bfloat16, or float32 where the processor would emulate that."""
+    from nblib.models.onednn import computes_bfloat16  # loads torch
+
+    return "bfloat16" if computes_bfloat16() else "float32"
+
+
 @dataclass(frozen=True)
 class LanguageModelSpec:
     """A registered language model and the source of its weights.

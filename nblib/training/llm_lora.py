@@ -6,7 +6,7 @@ trains, asks the dev pairs before and after, and keeps all of it; a training tha
 """
 
 import shutil
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +22,7 @@ from nblib.errors import check_numbers
 from nblib.models import language_models, llm_adapters
 from nblib.models.language_models import Dtype, LanguageModel
 from nblib.models.llm_adapters import LoraError
+from nblib.models.onednn import computes_bfloat16
 from nblib.results import published
 from nblib.training import checkpoints, finished, records
 from nblib.training.records import Trained
@@ -45,7 +46,8 @@ class Settings:
         learning_rate: not in the paper.
         batch_size: pairs a step; not in the paper.
         chat_template: put the question as a user's turn, for a base that was taught to chat.
-        bf16: the base's weights and the forward pass in bfloat16; the LoRA and its optimiser stay float32.
+        bf16: the base's weights and the forward pass in bfloat16, by default where the machine computes in it; the LoRA and its
+            optimiser stay float32.
         checkpointing: compute activations again in the backward pass instead of keeping them: less memory, a third slower.
     """
 
@@ -59,7 +61,7 @@ class Settings:
     learning_rate: float = 2e-4
     batch_size: int = 16
     chat_template: bool = False
-    bf16: bool = True
+    bf16: bool = field(default_factory=computes_bfloat16)
     checkpointing: bool = True
     seed: int = 0
 

@@ -25,6 +25,7 @@ from nblib.corpora import pairs
 from nblib.errors import check_numbers
 from nblib.models import encoders, rankers
 from nblib.models.folders import FinetuningError
+from nblib.models.onednn import computes_bfloat16
 from nblib.models.rankers import Cross, LateInteraction
 from nblib.models.systems import BiEncoder, System
 from nblib.training import checkpoints, finished
@@ -53,7 +54,7 @@ class Settings:
         batch_size: examples a step.
         pooling: how token vectors become a sentence's: as the base does it, or "mean" or "cls" (the paper's).
         rank: of the LoRA; its alpha is twice that.
-        bf16: autocast of the forward pass; weights and optimiser stay float32.
+        bf16: autocast of the forward pass, by default where the machine computes in it; weights and optimiser stay float32.
         dropout: whether the base's dropout is on. Retention compares with the base without it, so its noise would be a loss.
         kinds: of a training on several kinds of batches, each with its own loss (`mixture.read`); empty: `loss` is that of all.
         order: of these kinds within an epoch: mixed, or statements after all that ranks passages; retention stays mixed.
@@ -68,7 +69,7 @@ class Settings:
     pooling: Pooling = "base"
     rank: int = 16
     seed: int = 0
-    bf16: bool = True
+    bf16: bool = field(default_factory=computes_bfloat16)
     dropout: bool = True
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     order: Order = "together"
