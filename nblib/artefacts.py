@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 
 SHA256 = "sha256"  # a sidecar's key
 CARD = "README.md"  # of a model folder: people may edit it
-BESIDE = "more in the `.json` beside the folder"  # on the card of each folder that this study makes
 REMEDY = "Make it anew, or restore it: what the study ships is in git."
-PACKAGES = (
-    "torch", "sentence-transformers", "transformers", "mteb", "lm_eval", "peft", "numpy", "pandas", "scikit-learn",
-    "negate",
-)  # fmt: skip
+PACKAGES = "torch sentence-transformers transformers mteb lm_eval peft numpy pandas scikit-learn negate".split()
 
 
 def sidecar(path: str | Path) -> Path:
@@ -42,11 +38,7 @@ def sidecar(path: str | Path) -> Path:
 def write(path: str | Path, about: Mapping[str, Any] | None = None) -> Iterator[Path]:
     """Yield a draft, to be made a file or a folder; it takes the artefact's place when the block ends well.
 
-    Args:
-        about: what is known of it, for the sidecar; without it there is none.
-
-    Raises:
-        StudyError: see `check_replaceable`.
+    `about` is what is known of it, for the sidecar; without it there is none. For errors see `check_replaceable`.
     """
     check_replaceable(path)
     with paths.write_atomically(path) as draft:
@@ -57,15 +49,9 @@ def write(path: str | Path, about: Mapping[str, Any] | None = None) -> Iterator[
 
 
 def check_replaceable(path: str | Path) -> None:
-    """Check that there is no folder at a path, or an empty one, or one that this study has made.
-
-    Raises:
-        StudyError: it is another's.
-    """
+    """Raise a StudyError where there is a folder at a path that isn't empty and that this study hasn't made."""
     target = paths.resolve(path)
-    card = target / CARD
-    ours = sidecar(target).is_file() or (card.is_file() and BESIDE in card.read_text("utf-8", errors="replace"))
-    if target.is_dir() and any(target.iterdir()) and not ours:
+    if target.is_dir() and any(target.iterdir()) and not sidecar(target).is_file():
         raise StudyError(f"{target} isn't this study's, so it is not replaced. Remove it, or choose another name.")
 
 
@@ -75,18 +61,12 @@ def about(path: str | Path) -> dict[str, Any]:
 
 
 def check(path: str | Path) -> Path:
-    """The path of an artefact that is as it was written, where its sidecar knows how that was.
-
-    Raises:
-        StudyError: a file in it has another SHA-256.
-    """
+    """The path of an artefact; a StudyError where a file of it has another SHA-256 than its sidecar says."""
     target = paths.resolve(path)
     expected = about(target).get(SHA256, {})
     for name, digest in (expected if isinstance(expected, dict) else {"": expected}).items():
         if not (target / name).is_file() or sha256(target / name) != digest:
-            raise StudyError(
-                f"{target / name} is damaged: it doesn't have the SHA-256 in {sidecar(target).name}. {REMEDY}"
-            )
+            raise StudyError(f"{target / name} is damaged: its SHA-256 isn't that in {sidecar(target).name}. {REMEDY}")
     return target
 
 
@@ -102,12 +82,7 @@ def sha256(path: Path) -> str | dict[str, str]:
 def write_table(
     table: "pd.DataFrame", path: str | Path, about: Mapping[str, Any] | None = None, **options: Any
 ) -> Path:
-    """Write a table as Parquet or, by its name, CSV, which has the same line ends on every system.
-
-    Args:
-        about: see `write`.
-        options: of `DataFrame.to_csv`.
-    """
+    """Write a table as Parquet or, by its name, CSV (with `options` of pandas), the same on every system; see `write`."""
     with write(path, about) as draft:
         if Path(path).suffix == ".parquet":
             table.to_parquet(draft, engine="pyarrow", index=False, write_page_checksum=True)
@@ -117,14 +92,7 @@ def write_table(
 
 
 def read_table(path: str | Path, **options: Any) -> "pd.DataFrame":
-    """A table that `write_table` has left.
-
-    Args:
-        options: of `pandas.read_csv`.
-
-    Raises:
-        StudyError: it is damaged.
-    """
+    """A table that `write_table` has left (a CSV with `options` of pandas); a StudyError where it is damaged."""
     import pandas as pd  # takes a second, which those who write JSON alone don't need
 
     file = paths.resolve(path)
@@ -142,16 +110,12 @@ def write_json(path: str | Path, content: Mapping[str, Any]) -> Path:
 
 
 def as_json(content: Mapping[str, Any]) -> dict[str, Any]:
-    """An object as `read_json` gives it after `write_json`: what JSON doesn't know is text."""
+    """An object as `read_json` gives it after `write_json`."""
     return json.loads(json.dumps(content, default=str))
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """What `write_json` has left.
-
-    Raises:
-        StudyError: it is damaged.
-    """
+    """What `write_json` has left; a StudyError where it is damaged."""
     file = paths.resolve(path)
     with readable(file, REMEDY):
         return json.loads(file.read_text(encoding="utf-8"))
@@ -160,11 +124,15 @@ def read_json(path: str | Path) -> dict[str, Any]:
 def provenance(**about: object) -> dict[str, Any]:
     """Commit, versions, machine and time, plus what the caller adds (seed, parameters, encoder fingerprint, …)."""
     return {
-        **about, "commit": _commit(), "python": sys.version.split()[0],
-        "packages": {name: version(name) for name in PACKAGES}, "device": _device(), "platform": platform.platform(),
-        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
+        **about,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in PACKAGES},
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }  # fmt: skip
+        "device": _device(),
+        "platform": platform.platform(),
+        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
+    }
 
 
 def provenance_line(**about: object) -> str:
@@ -174,11 +142,10 @@ def provenance_line(**about: object) -> str:
 
 
 def _commit() -> str:
-    git = ["git", "-C", str(paths.PROJECT_ROOT), "describe", "--always", "--exclude=*"]
+    describe = "describe --always --exclude=* --abbrev=12 --dirty=+changes".split()
+    git = ["git", "-C", str(paths.PROJECT_ROOT), *describe]
     try:
-        return subprocess.check_output(
-            [*git, "--abbrev=12", "--dirty=+changes"], stderr=subprocess.DEVNULL, text=True
-        ).strip()
+        return subprocess.check_output(git, stderr=subprocess.DEVNULL, text=True).strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

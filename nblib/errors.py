@@ -11,28 +11,19 @@ class StudyError(ValueError):
     The command line and IPython show the message alone, without a traceback.
     """
 
-    def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback."""
+    def _render_traceback_(self) -> list[str]:  # IPython shows this instead of a traceback
         return [f"{type(self).__name__}: {self}"]
 
 
 def one_of(value: str, known: Iterable[str], what: str) -> str:
-    """A value that must be one of several.
-
-    Raises:
-        StudyError: it isn't; names those that are known.
-    """
+    """A value that must be one of several; a StudyError names those that are known."""
     if value not in known:
         raise StudyError(f"No {what} called {value!r}. Known: {', '.join(known)}.")
     return value
 
 
 def check_numbers(seed: int, **positive: float) -> None:
-    """Check that NumPy and PyTorch take a seed, and that other numbers, by the name that the user knows, are above 0.
-
-    Raises:
-        StudyError: names the number.
-    """
+    """Raise a StudyError unless NumPy and PyTorch take a seed, and other numbers, by the user's names, are above 0."""
     for name, number in positive.items():
         if not number > 0:  # NaN isn't, either
             raise StudyError(f"{name} must be above 0, and is {number}.")
@@ -41,20 +32,15 @@ def check_numbers(seed: int, **positive: float) -> None:
 
 
 @contextmanager
-def readable(file: str | Path, remedy: str, kind: type[StudyError] = StudyError) -> Iterator[None]:
-    """Turn whatever a parser raises in the block about a damaged file into one sentence.
+def readable(file: str | Path, remedy: str, error: type[StudyError] = StudyError) -> Iterator[None]:
+    """Turn whatever a parser raises in the block about a damaged file into an `error` of one sentence.
 
-    Args:
-        remedy: the sentence that says how to get a sound file.
-        kind: the error's class.
-
-    Raises:
-        StudyError: of that class; errors that name the file already (absent, not permitted) stay what they are.
+    Errors that name the file already (absent, not permitted) stay what they are. `remedy` is a sentence.
     """
     try:
         yield
     except (StudyError, FileNotFoundError, PermissionError):
         raise
-    except Exception as error:  # pandas, pyarrow, json, yaml and codecs raise a dozen classes
-        cause = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise kind(f"{file} can't be read, it is damaged or of another form ({cause}). {remedy}") from error
+    except Exception as raised:  # pandas, pyarrow, json, yaml and codecs raise a dozen classes
+        cause = " ".join(f"{type(raised).__name__}: {raised}".split())[:200]
+        raise error(f"{file} can't be read, it is damaged or of another form ({cause}). {remedy}") from raised

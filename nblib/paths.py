@@ -13,7 +13,6 @@ from nblib.errors import StudyError
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 DATA = PROJECT_ROOT / "data"
 NOTEBOOKS = PROJECT_ROOT / "notebooks"
-CONFIG = PROJECT_ROOT / "config"
 FIGURES = PROJECT_ROOT / "figures"
 NAME = re.compile(r"[^\s./\\][^/\\]{0,99}")  # of a run, system, annotator or file: one part of a path
 
@@ -30,43 +29,29 @@ def resolve(path: str | Path) -> Path:
 
 
 def inside(folder: str | Path, *names: str) -> Path:
-    """The path below a folder, each part of it a name.
-
-    Raises:
-        StudyError: a name is empty, too long, begins with a dot, or has a separator or a character that isn't printed.
-    """
+    """The path below a folder, each part of it a name; a StudyError says what a name must be."""
     for name in names:
         if not NAME.fullmatch(name) or not name.isprintable():
-            raise StudyError(
-                f"{name[:40]!r} can't be a name: it must have 1 to 100 characters, not begin with a dot, and have no slash, "
-                "backslash or control character. Choose another name."
-            )
+            rule = "it must have 1 to 100 characters, not begin with a dot, and have no slash or control character"
+            raise StudyError(f"{name[:40]!r} can't be a name: {rule}. Choose another name.")
     return resolve(folder).joinpath(*names)
 
 
 def official_data() -> Path | None:
-    """The folder with the official benchmark files, from the environment variable `NBLIB_DATA`; None where unset.
+    """The folder with the official benchmark files, which the environment variable `NBLIB_DATA` names; None where unset.
 
     Raises:
         FileNotFoundError: the variable names no folder.
     """
     value = os.environ.get("NBLIB_DATA", "").strip()
-    if not value:
-        return None
-    folder = resolve(value)
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"NBLIB_DATA names {folder}, which isn't a folder. Set it to the folder of the official benchmark files, "
-            "or unset it to have them downloaded from their official sources."
-        )
-    return folder
+    if value and not resolve(value).is_dir():
+        remedy = "Set it to the folder of the official benchmark files, or unset it to have them downloaded."
+        raise FileNotFoundError(f"NBLIB_DATA names {value}, which isn't a folder. {remedy}")
+    return resolve(value) if value else None
 
 
 def cache(part: str = "") -> Path:
-    """The folder for what can be computed or downloaded again (embeddings, unpacked weights, fetched corpora), or a part of it.
-
-    `runs/cache` in the project, or the folder that the environment variable `NBLIB_CACHE` names.
-    """
+    """The folder for what can be computed or downloaded again, or a part of it: in the project, or where `NBLIB_CACHE` says."""
     return writable_folder(Path(os.environ.get("NBLIB_CACHE") or "runs/cache") / part)
 
 
@@ -80,10 +65,8 @@ def writable_folder(path: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PermissionError(
-            f"The folder {folder} can't be made ({error.strerror}). Choose another one: with run_dir in the notebook's "
-            "parameters, or with NBLIB_CACHE for the cache."
-        ) from error
+        remedy = "Choose another, with run_dir in the notebook's parameters, or with NBLIB_CACHE for the cache."
+        raise PermissionError(f"The folder {folder} can't be made ({error.strerror}). {remedy}") from error
     return folder
 
 

@@ -1,7 +1,6 @@
 """The YAML files that ship with the project and that people edit: registries and declarations, checked when read."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,30 +12,34 @@ REMEDY = "Correct it, or restore it: it is in git."
 
 
 def read_yaml(file: Path) -> Any:
-    """A YAML file.
-
-    Raises:
-        StudyError: it is no YAML.
-    """
+    """A YAML file; a StudyError where it is none."""
     import yaml
 
     with readable(file, REMEDY):
         return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
-def read_registry(name: str, spec: Callable[..., Spec]) -> dict[str, Spec]:
-    """The entries of a file of `data/registries`, by name.
+def read_declared(file: Path, form: Any, spec: type, content: Any = None) -> Any:
+    """The declarations of a YAML file.
 
     Args:
-        spec: a dataclass with a field `name`; each entry has its other fields.
+        form: their type, such as `list[Spec]`; spec: the dataclass in it, whose fields alone may be named.
+        content: what the file holds, where it is read already.
 
     Raises:
         StudyError: an entry has an unknown field, lacks one, or has a value of another type.
     """
     from pydantic import ConfigDict, TypeAdapter, with_config
 
-    file = paths.DATA / "registries" / name
-    entries = TypeAdapter(dict[str, with_config(ConfigDict(extra="forbid"))(spec)])
+    with_config(ConfigDict(extra="forbid"))(spec)
     with readable(file, REMEDY):
-        declared = {entry: {**fields, "name": entry} for entry, fields in read_yaml(file).items()}
-        return entries.validate_json(json.dumps(declared, default=str), strict=True)  # in JSON, a list may be a tuple
+        text = json.dumps(content or read_yaml(file), default=str)  # in JSON, a list may be a tuple
+        return TypeAdapter(form).validate_json(text, strict=True)
+
+
+def read_registry(name: str, spec: type[Spec]) -> dict[str, Spec]:
+    """The entries of a file of `data/registries` by name: dataclasses with a field `name`; see `read_declared`."""
+    file = paths.DATA / "registries" / name
+    with readable(file, REMEDY):
+        entries = {entry: {**fields, "name": entry} for entry, fields in read_yaml(file).items()}
+    return read_declared(file, dict[str, spec], spec, entries)

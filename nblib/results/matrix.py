@@ -2,42 +2,47 @@
 
 import pandas as pd
 
-# Which score of a benchmark stands for it, and what guessing scores (percent; a correlation: 0)
+from nblib.results import words
+
+# Which metric of a benchmark stands for it, and what guessing scores (percent; a correlation: 0)
 SCORES = {
-    "NevIR": ("right_rank", 25.0), "ExcluIR": ("right_rank", 50.0), "SemAntoNeg": ("accuracy", 100 / 3),
-    "CANNOT-WMT": ("pearson", 0.0), "M3-derived": ("spearman", 0.0), "STSB": ("spearman", 0.0),
-}  # fmt: skip
-WHOLE = r"\w+( test)?(, (a )?sample[^,]*)?"  # data of a score over all items asked, not of a part or another split
-MINI = " (mini)"
+    "nevir": ("right_rank", 25.0),
+    "excluir": ("right_rank", 50.0),
+    "semantoneg": ("accuracy", 100 / 3),
+    "cannot_wmt": ("pearson", 0.0),
+    "m3": ("spearman", 0.0),
+    "stsb": ("spearman", 0.0),
+}
+ITEMS = ["corpus", "split", "part", "sample", "protocol"]
 
 
 def matrix(measured: pd.DataFrame, board: pd.DataFrame) -> pd.DataFrame:
-    """A row for each system and benchmark of `SCORES`: of several sets of items the largest.
+    """A row for each system and benchmark of `SCORES` on a whole test split or a sample of it: of several the largest.
 
     Args:
         measured: from `measurements.load`.
         board: a scoreboard; a stand-in has no printed number.
 
     Returns:
-        system, trained_on, benchmark (with "(mini)" where it was a mini set), value, ci_low, ci_high, n, data, published,
-        agrees; the systems in the order of training data and name, those of a sweep (a base + a variant) left out.
+        system, trained_on, training_items, key (the benchmark's), benchmark (its label), chance, value, ci_low, ci_high, n,
+        `ITEMS`, published, agrees; the systems by training data and name, variants of a base left out.
     """
-    table = measured.assign(of=measured.benchmark.str.removesuffix(MINI))
-    table = table[
-        table.of.isin(SCORES) & table.data.str.fullmatch(WHOLE) & ~table.system.str.contains(" + ", regex=False)
-    ]
-    table = table[table.metric == table.of.map(lambda name: SCORES[name][0])]
-    table = table.sort_values("n", ascending=False, kind="stable").drop_duplicates(["system", "of"])
+    known = pd.DataFrame([(key, *score) for key, score in SCORES.items()], columns=["benchmark", "metric", "chance"])
+    whole = (measured[["variant", "part", "protocol"]] == "").all(axis=1) & (measured.split == "test")
+    table = measured[whole].merge(known).sort_values("n", ascending=False, kind="stable")
+    table = table.drop_duplicates(["system", "benchmark"]).rename(columns={"benchmark": "key"})
     answered = board[board.measured.isin(["full", "sample", "other protocol"]) & board.published.notna()]
-    key = {"measured_system": "system", "measured_metric": "metric", "data": "data"}
-    printed = answered[[*key, "published", "agrees"]].rename(columns=key).drop_duplicates([*key.values()])
-    table = table.merge(printed, on=[*key.values()], how="left", validate="m:1")
-    columns = ["system", "trained_on", "benchmark", "value", "ci_low", "ci_high", "n", "data", "published", "agrees"]
-    return table.sort_values(["trained_on", "system"], kind="stable", ignore_index=True)[columns]
+    answered = answered.assign(system=answered.measured_system, metric=answered.measured_metric)
+    shared = ["system", "metric", *ITEMS]
+    printed = answered[[*shared, "published", "agrees"]].drop_duplicates(shared)
+    table = table.merge(printed, on=shared, how="left", validate="m:1")
+    table["benchmark"] = [words.benchmark(*pair) for pair in zip(table.key, table.corpus, strict=True)]
+    columns = "system trained_on training_items key benchmark chance value ci_low ci_high n".split()
+    table = table.sort_values(["trained_on", "system"], kind="stable", ignore_index=True)
+    return table[[*columns, *ITEMS, "published", "agrees"]]
 
 
 def chances(table: pd.DataFrame) -> dict[str, float]:
-    """What guessing scores on each benchmark of a matrix, mini or not, in the order of `SCORES`."""
-    measured = set(table.benchmark)
-    labels = [(name + mini, chance) for name, (_, chance) in SCORES.items() for mini in ("", MINI)]
-    return {label: chance for label, chance in labels if label in measured}
+    """What guessing scores on each benchmark of a matrix, by its label, in the order of `SCORES`."""
+    ordered = table.sort_values("key", key=lambda keys: keys.map(list(SCORES).index), kind="stable")
+    return dict(zip(ordered.benchmark, ordered.chance, strict=True))

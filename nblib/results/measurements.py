@@ -1,22 +1,24 @@
 """Measurements: every score of the study once, with its n, its interval and what the system was trained on.
 
-A measurement is a row with `COLUMNS`. Each notebook writes its own to `<run>/results/*.csv`; `load` reads them all. A printed
-number is never part of a measurement: `comparison` joins the two.
+A measurement is a row of keys and numbers (`COLUMNS`); the words for people are made where they are shown (`results.words`).
+Each notebook writes its own rows to `<run>/results/*.csv`. Printed numbers are no measurements: `scoreboard` joins the two.
 """
 
 import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from nblib import artefacts, paths
+from nblib import artefacts, corpora, paths
 from nblib.errors import StudyError, readable
 
-COLUMNS = [
-    "system", "benchmark", "metric", "data", "n", "value", "ci_low", "ci_high", "scale", "trained_on", "fingerprint",
-]  # fmt: skip
-KEY = ["system", "benchmark", "metric", "data", "scale"]  # no two measurements have all of these in common
-NUMBERS = ["n", "value", "ci_low", "ci_high"]
+SYSTEM = ["system", "base", "variant", "seed", "alpha", "adapter"]
+ITEMS = ["benchmark", "corpus", "split", "part", "sample", "protocol", "layer"]
+NUMBERS = ["value", "ci_low", "ci_high", "n", "training_items"]
+COLUMNS = [*SYSTEM, *ITEMS, "metric", *NUMBERS[:4], "scale", "trained_on", "training_items", "fingerprint"]
+TEXTS = [name for name in COLUMNS if name not in NUMBERS]
+KEY = [*SYSTEM, *ITEMS, "metric", "scale"]  # no two measurements have all of these in common
 DECIMALS = 4  # further digits depend on the number of threads
 
 
@@ -24,34 +26,32 @@ class ResultsError(StudyError):
     """A table of measurements that breaks the schema."""
 
 
-def row(
-    system: str,
-    benchmark: str,
-    metric: str,
-    value: float,
-    *,
-    data: str,
-    n: int,
-    scale: str,
-    interval: tuple[float, float] = (math.nan, math.nan),
-    trained_on: str = "",
-    fingerprint: str = "",
-) -> dict[str, object]:
-    """One measurement.
+def record(table: pd.DataFrame | Iterable[Mapping], **constants: object) -> pd.DataFrame:
+    """Measurements of a table: its columns that are `COLUMNS`, filled up by constants; what neither names is empty.
 
     Args:
-        system: what was measured, by its own name (never by the name of a paper's system for which it stands in).
-        benchmark: its label; a mini set's ends in "(mini)".
-        value: in the unit that the papers print (percent, cosine, count).
-        data: the corpus and split; a sample says so.
-        n: items behind the value.
-        interval: its 95 % confidence interval (or mean ± sd over repeats).
-        trained_on: what this study trained the system on; "" for a published system as it is.
-        fingerprint: of the weights and settings that shape the value.
+        table: a row per measurement, with at least those of the following that `constants` lacks. Its other columns are left out.
+            system: what was measured, by its own name (never that of a paper's system for which it stands in).
+            base, variant, seed, alpha: of a training in a sweep its base model, which variant of the recipe, its seed (several
+            joined by "+": a mean over them) and the weight of the tuned model in an interpolation.
+            adapter: how an adapter's weights are applied; "" without one. `variant` then says how it was fitted.
+            benchmark: its key in the catalogue, or what else was measured ("gsm8k_errors").
+            corpus, split, part, sample: the items: key of the registered corpus, its split, a part of that, and of a sample its
+            number of rows or pairs.
+            protocol: which of several ways to measure; "" where there is one. layer: of a model's embeddings.
+            metric, value, ci_low, ci_high: in the unit that the papers print (percent, cosine, count), with its 95 % interval.
+            n: items behind the value.
+            trained_on, training_items: key of what this study trained it on, and how many anchors or pairs; "" for a published
+            model. fingerprint: of the weights and settings that shape the value.
+
+    Raises:
+        ResultsError: a constant is no column, or see `validate`.
     """
-    low, high = interval
-    values = (system, benchmark, metric, data, n, value, low, high, scale, trained_on, fingerprint)
-    return dict(zip(COLUMNS, values, strict=True))
+    if unknown := sorted(set(constants) - set(COLUMNS)):
+        raise ResultsError(f"A measurement has no column {', '.join(unknown)}. It has: {', '.join(COLUMNS)}.")
+    rows = table if isinstance(table, pd.DataFrame) else pd.DataFrame(list(table))
+    rows = rows.assign(**constants).reindex(columns=COLUMNS)
+    return validate(rows.assign(**rows[TEXTS].astype(object).fillna("")), "These measurements")
 
 
 def validate(table: pd.DataFrame, where: str) -> pd.DataFrame:
@@ -62,47 +62,27 @@ def validate(table: pd.DataFrame, where: str) -> pd.DataFrame:
     """
     if missing := [column for column in COLUMNS if column not in table]:
         raise ResultsError(f"{where}: no column {', '.join(missing)}; a measurement has {', '.join(COLUMNS)}.")
-    table = table[COLUMNS].copy()
-    for column in NUMBERS:
-        try:
-            table[column] = pd.to_numeric(table[column]).astype(float).round(DECIMALS)
-        except (ValueError, TypeError) as error:
-            raise ResultsError(f"{where}: column {column} must hold numbers ({error}).") from error
-    for column in [name for name in COLUMNS if name not in NUMBERS]:
-        table[column] = table[column].astype(str)
-    absent = table[~table.value.abs().lt(math.inf)]
-    if len(absent):
-        raise ResultsError(f"{where}: {len(absent)} measurements have no finite value, first: {_name(absent)}.")
-    repeated = table[table.duplicated(KEY)]
-    if len(repeated):
-        raise ResultsError(
-            f"{where}: {len(repeated)} measurements are repeated, first: {_name(repeated)}. Each is taken once, by one "
-            "notebook. A cell that adds to another cell's rows repeats them when it is run again: make a new list instead."
-        )
+    try:
+        numbers = table[NUMBERS].apply(pd.to_numeric).astype(float).round(DECIMALS)
+    except (ValueError, TypeError) as error:
+        raise ResultsError(f"{where}: columns {', '.join(NUMBERS)} must hold numbers ({error}).") from error
+    table = table[COLUMNS].assign(**numbers, **table[TEXTS].astype(str))
+    faults = {
+        "have no finite value": ~table.value.abs().lt(math.inf),
+        "are repeated (a cell that adds to another cell's rows does so when it is run again)": table.duplicated(KEY),
+    }
+    for fault, rows in faults.items():
+        if rows.any():
+            first = " / ".join(filter(None, table[rows].iloc[0][KEY]))
+            raise ResultsError(f"{where}: {rows.sum()} measurements {fault}, first: {first}.")
     return table
 
 
-def _name(rows: pd.DataFrame) -> str:
-    return " / ".join(map(str, rows.iloc[0][KEY]))
-
-
-def save(rows: list[dict], path: str | Path, **about: object) -> pd.DataFrame:
-    """Validate measurements (see `row`) and write them as CSV, with what is known `about` them in the sidecar."""
-    table = validate(pd.DataFrame(rows, columns=None if rows else COLUMNS), str(path))
+def save(table: pd.DataFrame, path: str | Path, **about: object) -> pd.DataFrame:
+    """Write measurements (see `record`) as CSV, with what is known `about` them in the sidecar."""
+    table = validate(table, str(path))
     artefacts.write_table(table, path, about)
     return table
-
-
-def add(rows: list[dict], path: str | Path, **about: object) -> pd.DataFrame:
-    """Put measurements into a file beside those that are there, in place of those of the same benchmarks; see `save`."""
-    file = paths.resolve(path)
-    if not file.is_file():
-        return save(rows, file, **about)
-    earlier, known = read(file), artefacts.about(file)
-    others = earlier[~earlier.benchmark.isin([one["benchmark"] for one in rows])]
-    return save(
-        [*others.to_dict("records"), *rows], file, **{**known, **about, "others_by": known.get("commit", "unknown")}
-    )
 
 
 def load(run_dir: str | Path) -> pd.DataFrame:
@@ -121,16 +101,12 @@ def load(run_dir: str | Path) -> pd.DataFrame:
 
 
 def read(file: str | Path) -> pd.DataFrame:
-    """A file of measurements as it is; an empty text stays a text.
-
-    Raises:
-        ResultsError: it is no CSV; names the file.
-    """
-    texts = {column: str for column in COLUMNS if column not in NUMBERS}
+    """A file of measurements as it is, where an empty text stays a text; a ResultsError where it is no CSV."""
     with readable(file, "Run the notebook again that wrote it.", ResultsError):
-        return pd.read_csv(file, dtype=texts, keep_default_na=False, na_values={column: [""] for column in NUMBERS})
+        empty = {column: [""] for column in NUMBERS}
+        return pd.read_csv(file, dtype=dict.fromkeys(TEXTS, str), keep_default_na=False, na_values=empty)
 
 
 def is_mini(table: pd.DataFrame) -> pd.Series:
-    """Whether a measurement is on authored data of our own, with which no printed number compares."""
-    return table.data.str.contains("mini", case=False) | table.data.str.contains("authored")
+    """Whether a measurement is on data of our own, with which no printed number compares."""
+    return table.corpus.map({name: not corpus.official for name, corpus in corpora.entries().items()}).eq(True)

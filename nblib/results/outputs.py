@@ -1,13 +1,12 @@
 """The outputs of one execution of a notebook: figures, tables and results, each written in one line."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.results import measurements, plotting, tables
 
 
@@ -17,7 +16,7 @@ class Outputs:
     A notebook that is executed once for each of several models names the model in `variant`; its files' names end in that.
 
     Attributes:
-        results: the file that `record` writes.
+        results: the file that `save_results` writes.
     """
 
     def __init__(self, notebook: str, run_dir: str | Path, variant: str = "") -> None:
@@ -34,12 +33,10 @@ class Outputs:
 
     def table(self, table: pd.DataFrame, name: str, caption: str, digits: int = 2) -> Styler:
         """Write `tab_<name>` as CSV; return what the notebook shows."""
-        return tables.save_table(table, self.folder / f"tab_{name}{self.ending}", caption, digits)
+        artefacts.write_table(table.round(measurements.DECIMALS), self.folder / f"tab_{name}{self.ending}.csv")
+        return tables.show(table, caption, digits)
 
-    def record(self, rows: Sequence[dict], **about: object) -> pd.DataFrame:
-        """Write the measurements (see `results.row`) and the provenance sidecar; return them as a table.
-
-        Raises:
-            ResultsError: a row breaks the schema, or stands twice.
-        """
-        return measurements.save(list(rows), self.results, **{"notebook": self.notebook, **about})
+    def save_results(self, *rows: pd.DataFrame, **about: object) -> pd.DataFrame:
+        """Write measurements (see `results.record`) with the provenance sidecar; return them as one table."""
+        table = pd.concat(rows, ignore_index=True)
+        return measurements.save(table, self.results, **{"notebook": self.notebook, **about})

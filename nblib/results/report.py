@@ -19,10 +19,9 @@ from sphinx.cmd.build import build_main
 
 from nblib import paths
 from nblib.errors import StudyError, readable
-from nblib.results import exhibits, matrix, measurements, tables
+from nblib.results import exhibits, matrix, measurements, scoreboard, tables
 
 VERDICTS = ["supported", "partly", "not supported", "not testable here", "not measured in this run"]
-MOST_SYSTEMS = 6  # on the page of single items, which a browser loads as a whole
 # A notebook's links to its neighbours; a page's links to files that the site doesn't have
 NAVIGATION = re.compile(r"^.*\[all notebooks\]\(README\.md\).*\n+", re.MULTILINE)
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")
@@ -47,9 +46,8 @@ def build(scale: str) -> Path:
     """
     run, record = paths.inside("runs", scale), paths.inside(paths.FIGURES, scale)
     own = (run / "notebooks").is_dir()
-    figures, folders = (run / "figures", [run, run / "sweep"]) if own else (record, [record])
-    roots = [(folder / "notebooks", pattern) for folder in folders for pattern in ("*.ipynb", "[0-9]*/*.ipynb")]
-    executed = {file.relative_to(root): file for root, pattern in roots for file in sorted(root.glob(pattern))}
+    figures, root = (run / "figures", run / "notebooks") if own else (record, record / "notebooks")
+    executed = [file for pattern in ("*.ipynb", "[0-9]*/*.ipynb") for file in sorted(root.glob(pattern))]
     if not executed:
         raise StudyError(f"No executed notebooks in {run / 'notebooks'}. Run: make study SCALE={scale}")
     site = paths.writable_folder(run) / "site"
@@ -60,7 +58,7 @@ def build(scale: str) -> Path:
             _write(page, OUTSIDE.sub(r"\1", page.read_text(encoding="utf-8")))
         for file in (figures / name for name in FILES if (figures / name).is_file()):
             _write(source / file.name, file.read_text(encoding="utf-8").replace(*FONT))
-        stopped = [_copy(file, source / "notebooks" / name) for name, file in executed.items()]
+        stopped = [_copy(file, source / "notebooks" / file.relative_to(root)) for file in executed]
         if not own and predictions.is_file():
             shutil.unpack_archive(predictions, folder, filter="data")
         if not (items := _items(run if own else Path(folder))):
@@ -105,13 +103,13 @@ def _copy(file: Path, target: Path) -> str:
 def _notebooks(folder: Path) -> str:
     """The list of notebooks by number; those executed several times stand below a page of their own."""
     listed, entries = "```{{toctree}}\n:maxdepth: 1\n{}\n\n{}\n```\n".format, []
-    for place in sorted(folder.iterdir()):
-        pages = sorted(place.glob("*.ipynb")) if place.is_dir() else [place]
-        heading = re.search(r'"# ([^:("\\]+)|$', pages[0].read_text(encoding="utf-8"))[1] or place.stem
-        entries.append(f"{heading} <notebooks/{place.stem}>")
-        if place.is_dir():
-            below = listed("", "\n".join(f"{page.stem} <{place.name}/{page.stem}>" for page in pages))
-            _write(place.with_suffix(".md"), f"# {heading}\n\nExecuted once for each of:\n\n{below}")
+    for entry in sorted(folder.iterdir()):
+        pages = sorted(entry.glob("*.ipynb")) if entry.is_dir() else [entry]
+        heading = re.search(r'"# ([^:("\\]+)|$', pages[0].read_text(encoding="utf-8"))[1] or entry.stem
+        entries.append(f"{heading} <notebooks/{entry.stem}>")
+        if entry.is_dir():
+            below = listed("", "\n".join(f"{page.stem} <{entry.name}/{page.stem}>" for page in pages))
+            _write(entry.with_suffix(".md"), f"# {heading}\n\nExecuted once for each of:\n\n{below}")
     return listed(":caption: Notebooks", "\n".join(entries))
 
 
@@ -134,17 +132,15 @@ def _claims(file: Path) -> str:
 
 def _systems(source: Path) -> str:
     """The systems' scores by benchmark, and how the printed numbers agree; Markdown and HTML."""
-    board = source / "scoreboard.csv"
-    if not board.is_file():
+    if not (source / "scoreboard.csv").is_file():
         return "No scores: notebook 13 hasn't ended in this run.\n"
-    with readable(board, "Run notebook 13 again."):
-        printed = pd.read_csv(board)
-        scores = matrix.matrix(measurements.read(source / "measurements.csv"), printed)
+    board = scoreboard.read(source / "scoreboard.csv")
+    scores = matrix.matrix(measurements.read(source / "measurements.csv"), board)
     scores["interval"] = tables.interval_text(scores.ci_low, scores.ci_high, 1)
     scores["shown"] = [f"{row.value:.1f} ({row.interval}; n = {row.n:,.0f})" for row in scores.itertuples()]
     wide = scores.pivot(index="system", columns="benchmark", values="shown").fillna("")
     wide = wide.loc[scores.system.unique(), [*matrix.chances(scores)]].rename_axis(index=None, columns=None)
-    parts = [FIGURE] * (source / "fig_glance.svg").is_file() + [exhibits.headline(printed)]
+    parts = [FIGURE] * (source / "fig_glance.svg").is_file() + [exhibits.describe_agreement(board)]
     return "\n\n".join([*parts, f'<div class="wide">\n{wide.to_html(border=0)}\n</div>\n'])
 
 
@@ -154,19 +150,20 @@ def _items(folder: Path) -> str:
     for file in sorted(folder.glob("scores/*/[!A-Z]*_test.parquet")):  # MTEB's have capitals, and 90,000 items
         with readable(file, "Score the system again."):
             table = pd.read_parquet(file)
-            kind = next((name for name in ("margin", "similarity") if name in table), None)
-            human = table["score"].round(2) if kind == "similarity" else math.nan
-        if kind and not file.name.startswith("llm_"):
+            answer = next((name for name in ("margin", "similarity") if name in table), None)
+            human = table["score"].round(2) if answer == "similarity" else math.nan
+        if answer and not file.name.startswith("llm_"):
             table = table.assign(benchmark=file.stem.removesuffix("_test"), human=human)
-            numbers = table.set_index(["benchmark", "id", "human"])[kind]
+            numbers = table.set_index(["benchmark", "id", "human"])[answer]
             answers.setdefault(file.parent.name.replace("__", "/"), []).append(numbers)
     columns = {system: pd.concat(parts) for system, parts in answers.items()}
-    shown = sorted(columns, key=lambda system: (-len(columns[system]), "+" in system, system))[:MOST_SYSTEMS]
+    shown = sorted(columns, key=lambda system: (-len(columns[system]), "+" in system, system))
     if not shown:
         return ""
-    table = pd.concat({system: columns[system] for system in shown}, axis=1)
+    # A browser loads the page as a whole, so six systems are the most
+    table = pd.concat({system: columns[system] for system in shown[:6]}, axis=1)
     table = table.map("{:.3g}".format).astype(float).reset_index()  # with three digits a small margin keeps its sign
-    return generate_init_offline_itables_html(dt_bundle) + to_html_datatable(
-        table, connected=False, maxBytes=0, column_filters="footer", scrollX=True, table_id="items",
-        display_logo_when_loading=False, columnDefs=[{"targets": list(range(2, table.shape[1])), "render": CELL}],
-    )  # fmt: skip
+    look = {"column_filters": "footer", "scrollX": True, "display_logo_when_loading": False, "table_id": "items"}
+    cells = [{"targets": list(range(2, table.shape[1])), "render": CELL}]
+    html = to_html_datatable(table, connected=False, maxBytes=0, columnDefs=cells, **look)
+    return generate_init_offline_itables_html(dt_bundle) + html

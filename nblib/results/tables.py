@@ -1,17 +1,15 @@
-"""Tables: as HTML in the notebook, as CSV on disk."""
+"""Tables as HTML in the notebook."""
 
 import hashlib
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from html import escape
-from pathlib import Path
 
 import pandas as pd
 from IPython.display import Markdown
 from pandas.io.formats.style import Styler
 
-from nblib import artefacts
-from nblib.results.measurements import DECIMALS
+from nblib.results import words
 
 CSS = [
     {"selector": "th", "props": "text-align: left; font-weight: 600;"},
@@ -42,19 +40,13 @@ def show(table: pd.DataFrame, caption: str, digits: int = 2, html: Sequence[str]
     )
 
 
-def save_table(table: pd.DataFrame, target: str | Path, caption: str, digits: int = 2) -> Styler:
-    """Write `<target>.csv` and return the table for the notebook."""
-    artefacts.write_table(table.round(DECIMALS), f"{target}.csv")
-    return show(table, caption, digits)
-
-
 def edits(before: str, after: str) -> str:
     """The second text as HTML, word by word: what the first had is struck through, what is new is underlined."""
     old, new = before.split(), after.split()
     parts = []
-    for kind, start, end, new_start, new_end in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
+    for change, start, end, new_start, new_end in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
         dropped, added = escape(" ".join(old[start:end])), escape(" ".join(new[new_start:new_end]))
-        if kind == "equal":
+        if change == "equal":
             parts.append(added)
         else:
             parts += [f"<del>{dropped}</del>"] * bool(dropped) + [f"<ins>{added}</ins>"] * bool(added)
@@ -66,13 +58,26 @@ def findings(*sentences: str) -> Markdown:
     return Markdown("\n".join(f"- {escape(sentence, quote=False)}" for sentence in sentences))
 
 
+def filled(table: pd.DataFrame) -> pd.DataFrame:
+    """The table without empty columns."""
+    return table.loc[:, (table.notna() & (table != "")).any()]
+
+
+def described(rows: pd.DataFrame) -> pd.DataFrame:
+    """Measurements in words, with their index: system, items, trained_on."""
+    texts = [
+        (words.system(row), words.items(row), words.training(row.trained_on, row.training_items))
+        for _, row in rows.iterrows()
+    ]
+    return pd.DataFrame(texts, columns=["system", "items", "trained_on"], index=rows.index)
+
+
 def measured(recorded: pd.DataFrame, caption: str = "As recorded: what this notebook measured") -> Styler:
-    """Measurements as a notebook shows them: without what is the same in every row of a run."""
-    interval = interval_text(recorded.ci_low, recorded.ci_high)
-    table = recorded[["system", "benchmark", "metric", "value"]].assign(interval=interval)
-    table = table.join(recorded[["n", "data", "trained_on"]])
-    filled = [column for column in table if (table[column].notna() & (table[column] != "")).any()]
-    return show(table[filled], caption)
+    """Measurements as a notebook shows them: in words, without what is the same in every row of a run."""
+    table = described(recorded).join(recorded[["metric", "value", "n"]])
+    table["benchmark"] = [words.benchmark(*pair) for pair in zip(recorded.benchmark, recorded.corpus, strict=True)]
+    table["interval"] = interval_text(recorded.ci_low, recorded.ci_high)
+    return show(filled(table["system benchmark metric value interval n items trained_on".split()]), caption)
 
 
 def interval_text(low: pd.Series, high: pd.Series, digits: int = 2) -> list[str]:

@@ -22,42 +22,21 @@ def style():
     plt.close("all")
 
 
-def drawn():
-    figure, axes = plt.subplots(figsize=(3, 2))
-    axes.plot(DATA.x, DATA.y, label="Käse")
-    axes.fill_between(DATA.x, DATA.y, hatch="/")
-    axes.legend(title="a")
-    return figure
+def test_a_figure_saved_twice_is_the_same_bytes_without_a_date_and_with_its_data(tmp_path):
+    def save(folder, title=""):
+        figure, axes = plt.subplots(figsize=(3, 2))
+        axes.plot(DATA.x, DATA.y, label="Käse")
+        axes.fill_between(DATA.x, DATA.y, hatch="/")
+        axes.legend(title=title)
+        plotting.save_figure(figure, tmp_path / folder / "fig_x", DATA)
+        return [(tmp_path / folder / f"fig_x.{ending}").read_text() for ending in ("svg", "csv")]
 
-
-def test_a_figure_saved_twice_is_the_same_bytes(tmp_path):
-    first = plotting.save_figure(drawn(), tmp_path / "one/fig_01_x", DATA)
+    svg, table = save("one")
     mpl.rcParams["svg.hashsalt"] = None  # as a notebook that changes the settings might
-    second = plotting.save_figure(drawn(), tmp_path / "two/fig_01_x", DATA)
-    assert [path.name for path in first] == ["fig_01_x.svg", "fig_01_x.csv"]
-    assert first[0].parent == tmp_path / "one"
-    for a, b in zip(first, second, strict=True):
-        assert a.read_bytes() == b.read_bytes(), a.name
-
-
-def test_a_figure_holds_no_date_no_version_and_text_as_text(tmp_path):
-    svg, _ = plotting.save_figure(drawn(), tmp_path / "fig", DATA)
-    text = svg.read_text()
-    assert "Käse" in text
-    assert "<dc:date>" not in text
-    assert str(datetime.date.today().year) not in re.sub(r'd="[^"]*"', "", text)
-
-
-def test_the_data_behind_a_figure_is_rounded_and_whole(tmp_path):
-    table = plotting.save_figure(drawn(), tmp_path / "fig", DATA)[1]
-    assert table.read_text() == 'x,y,name\n0,0.1235,a\n1,0.3333,"b, c"\n2,2.0,d\n'
-
-
-def test_another_figure_is_other_bytes(tmp_path):
-    first = plotting.save_figure(drawn(), tmp_path / "fig", DATA)[0].read_bytes()
-    figure = drawn()
-    figure.axes[0].set_title("changed")
-    assert plotting.save_figure(figure, tmp_path / "fig", DATA)[0].read_bytes() != first
+    assert save("two") == [svg, table] != save("three", "changed")
+    assert table == 'x,y,name\n0,0.1235,a\n1,0.3333,"b, c"\n2,2.0,d\n', "rounded and whole"
+    assert "Käse" in svg and "<dc:date>" not in svg
+    assert str(datetime.date.today().year) not in re.sub(r'd="[^"]*"', "", svg)
 
 
 def test_labels_of_crowded_points_cover_neither_each_other_nor_a_point_and_stay_the_same():
@@ -68,9 +47,7 @@ def test_labels_of_crowded_points_cover_neither_each_other_nor_a_point_and_stay_
         plotting.label_points(ax, x, y, [f"a label of point {k}" for k in range(5)])
         figure.draw_without_rendering()
         boxes = [text.get_window_extent() for text in ax.texts if text.get_text()]
-        points = ax.transData.transform(list(zip(x, y, strict=True)))
-        plt.close(figure)
-        return boxes, points
+        return boxes, ax.transData.transform(list(zip(x, y, strict=True)))
 
     boxes, points = placed()
     assert len(boxes) == 5
@@ -80,71 +57,43 @@ def test_labels_of_crowded_points_cover_neither_each_other_nor_a_point_and_stay_
 
 
 def test_an_interval_plot_has_a_line_for_each_label_with_its_dots_intervals_and_published_ticks():
-    table = pd.DataFrame(
-        {
-            "system": ["first", "first", "second", "second", "bare"],
-            "value": [10.0, 12.0, 20.0, None, 30.0],
-            "low": [9.0, 11.0, 18.0, None, None],
-            "high": [13.0, 14.0, 21.0, None, None],
-            "printed": [11.0, None, 22.0, 25.0, None],
-        },
-        index=[7, 7, 8, 9, 10],
-    )
+    columns = {"system": ["first", "first", "second", "second", "bare"], "value": [10.0, 12.0, 20.0, None, 30.0]}
+    columns |= {"low": [9.0, 11.0, 18.0, None, None], "high": [13.0, 14.0, 21.0, None, None]}
+    table = pd.DataFrame({**columns, "printed": [11.0, None, 22.0, 25.0, None]}, index=[7, 7, 8, 9, 10])
     _, ax = plt.subplots()
     plotting.interval_plot(ax, table, published="printed")
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["first", "second", "bare"]
     assert ax.yaxis_inverted()
     ticks, dots = ax.lines
-    drawn = pd.DataFrame(ticks.get_xydata()).dropna()
-    assert drawn.to_numpy().tolist() == [[11, 0], [22, 1], [25, 1]]
+    assert pd.DataFrame(ticks.get_xydata()).dropna().to_numpy().tolist() == [[11, 0], [22, 1], [25, 1]]
     assert dots.get_xydata().tolist() == [[10, 0], [12, 0.15], [20, 1], [30, 2]]
     arms = [segment[:, 0].tolist() for segment in ax.collections[0].get_segments()]
     assert arms == [[9, 13], [11, 14], [18, 21], [30, 30]]
 
 
 def test_an_interval_plot_takes_the_order_of_categories_and_needs_no_published_values():
-    kinds = pd.Categorical(["b"], categories=["a", "b"])
-    table = pd.DataFrame({"kind": kinds, "ours": [1.0], "least": [0.5], "most": [2.0]})
+    names = pd.Categorical(["b"], categories=["a", "b"])
+    table = pd.DataFrame({"name": names, "ours": [1.0], "least": [0.5], "most": [2.0]})
     _, ax = plt.subplots()
-    plotting.interval_plot(ax, table, label="kind", value="ours", low="least", high="most")
+    plotting.interval_plot(ax, table, label="name", value="ours", low="least", high="most")
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a", "b"]
     assert [line.get_xydata().tolist() for line in ax.lines] == [[[1, 1]]]
-
-
-def test_no_two_colours_are_the_same():
-    assert len(set(plotting.PALETTE)) == len(plotting.PALETTE)
 
 
 def test_a_finding_takes_as_many_lines_as_its_axes_are_wide():
     figure, ax = plt.subplots(figsize=(3, 2))
     finding = "a finding that is far wider than the axes under it, and goes on for a while"
-    plotting.state(ax, finding)
+    plotting.set_title(ax, finding)
     figure.draw_without_rendering()
-    assert ax.get_title(loc="left").replace("\n", " ") == finding
-    assert ax.title.get_text() == "" and "\n" in ax.get_title(loc="left")
+    assert ax.get_title(loc="left").replace("\n", " ") == finding and "\n" in ax.get_title(loc="left")
     assert ax._left_title.get_window_extent().x1 <= figure.bbox.x1
-
-
-def test_before_and_after_have_a_line_for_each_benchmark_of_both_and_count_what_rises_beyond_both_intervals():
-    rows = [("base", "A", 10, 9, 11), ("base", "B", 20, 15, 25), ("tuned", "B", 24, 22, 26), ("tuned", "A", 30, 28, 32),
-            ("base", "C", 1, 0, 2), ("other", "A", 99, 98, 100)]  # fmt: skip
-    scores = pd.DataFrame(rows, columns=["system", "benchmark", "value", "ci_low", "ci_high"])
-    _, ax = plt.subplots(figsize=(8, 3))
-    plotting.before_after(ax, scores, "base", "tuned", {"A": 25.0, "B": 50.0, "C": 0.0})
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["A", "B"], "C has no score after the training"
-    guessing, before, after = (line.get_xydata().tolist() for line in ax.lines)
-    assert guessing == [[25, 0], [50, 1]]
-    assert sorted(before) == [[10, 0], [20, 1]] and sorted(after) == [[24, 1], [30, 0]]
-    assert ax.get_title(loc="left") == "tuned: 1 of 2 scores rise beyond both intervals", "B's intervals overlap"
 
 
 def test_no_two_of_many_curves_look_alike():
     names = [f"set {n}" for n in range(11)]
-    table = pd.DataFrame(
-        [(name, x, n + x) for n, name in enumerate(names) for x in (1.0, 0.0)], columns=["set", "x", "value"]
-    )
+    rows = [(name, x, n + x) for n, name in enumerate(names) for x in (1.0, 0.0)]
     ax = plt.subplots()[1]
-    plotting.curves(ax, table, "x")
+    plotting.curves(ax, pd.DataFrame(rows, columns=["set", "x", "value"]), "x")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == names
     assert len({(line.get_color(), line.get_linestyle()) for line in ax.lines}) == len(names)
     assert ax.lines[3].get_xydata().tolist() == [[0.0, 3.0], [1.0, 4.0]], "from left to right"
