@@ -1,199 +1,168 @@
-"""What the benchmarks share: data from the registry, metadata, mini set and sample, per-item predictions."""
+"""What a benchmark is: a small class, `Choice` or `Correlation`, with its data in `read`.
 
-import hashlib
+`pairs` says which texts a system scores, `judge` makes per-item predictions of the scores.
+"""
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
+import numpy as np
 import pandas as pd
-from datasets import Dataset
-from mteb.abstasks.task_metadata import TaskMetadata
-from mteb.types import PromptType
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from nblib import artefacts, corpora
-from nblib.results import answers
-from nblib.results.answers import Answer
+from nblib import corpora
+from nblib.errors import StudyError, one_of
 
-AUTHORED = {
-    "date": ("2026-01-01", "2026-12-31"), "annotations_creators": "LM-generated", "sample_creation": "created",
-    "license": "cc-by-4.0", "bibtex_citation": "",
-}  # fmt: skip
+if TYPE_CHECKING:
+    from nblib.models.registry import Role
+    from nblib.models.systems import System
+
+Form = Literal["mini", "official", "sample"]
+FORMS: tuple[Form, ...] = get_args(Form)
 
 
-def metadata(name: str, corpus: str, *, splits: Sequence[str] = ("test",), **fields: Any) -> TaskMetadata:
-    """Complete mteb metadata of a task on a registered corpus.
-
-    The data set's revision is a hash of the splits' content hashes, so results on other data are never taken for ours.
-    """
-    described = corpora.describe(corpus)
-    hashes = "".join(described.splits[split].sha256 for split in described.splits)
-    revision = hashlib.sha256(hashes.encode()).hexdigest()
-    common = {
-        "modalities": ["text"], "category": "t2t", "eval_langs": ["eng-Latn"], "dialect": [], "domains": ["Written"],
-        "task_subtypes": [], "eval_splits": list(splits), "description": described.title,
-        "reference": "https://creativecommons.org/licenses/by/4.0/", **({} if described.official else AUTHORED),
-    }  # fmt: skip
-    return TaskMetadata(name=name, dataset={"path": f"nblib/{corpus}", "revision": revision}, **{**common, **fields})
+class ScoreError(StudyError):
+    """Scores that are absent, or not finite, or belong to another system or other items."""
 
 
 @dataclass(frozen=True)
 class DevSet:
-    """Items of a benchmark that trainings are measured on, so that no test set is touched before the end.
+    """Items of a benchmark that trainings are measured on, so that no test set is touched before the end."""
 
-    Attributes:
-        task: the form of the benchmark (a task's name) and its split.
-        data: the dev data it belongs to: mini, official, or nevir (for fine-tuning on NevIR).
-        most: at most so many rows, sampled by seed: a dev score has to be cheap.
-    """
-
-    task: str
     split: str
-    data: tuple[Literal["mini", "official", "nevir"], ...]
-    most: int | None = None
+    used_for: tuple[str, ...]  # the trainings: on mini data, on official data, on NevIR ("nevir")
+    form: Form = "official"
+    most: int | None = None  # rows, sampled by seed: a dev score has to be cheap
 
 
-class LocalTask:
-    """A benchmark: an mteb task whose data are a registered corpus, and all that other modules need to know of it.
+class Benchmark:
+    """One form of a benchmark (see `catalogue`); a StudyError where it has no such form."""
 
-    Attributes:
-        label: what people call it.
-        corpus: its name in the registry.
-        metric: its main metric (a key of `scoring.METRICS`).
-        sampled: which part of the test set this is; "" for all of it.
-        chance: the score of guessing (percent); NaN where there is none.
-        averaged: whether it counts in Truong's average of the negation benchmarks.
-        dev_sets: what trainings are measured on.
-        protocol: what of it is predicted: a choice among texts, a similarity of two, or what mteb's own task does.
-        llm: how a language model is asked; None: it isn't.
-        predictions: after an evaluation, one row per item, per split; outlives mteb's unloading of the data. Always with
-            `id` and `cluster` (items that share a text are in one cluster and are not independent).
-    """
+    key: str  # its name in code and files
+    label: str  # its name for people
+    metric: str  # its own metric, a key of `scoring.METRICS`
+    ability: Literal["negation", "general"] = "negation"
+    forms: tuple[Form, ...] = FORMS
+    sample_size = 0  # ids in a sample; 0: the form "sample" is the whole
+    splits: tuple[str, ...] = ("test",)  # of the official form; what isn't "test" is scored, too
+    chance = math.nan  # the score of guessing, percent
+    averaged = False  # whether it counts in Truong's average of the negation benchmarks
+    dev_sets: tuple[DevSet, ...] = ()
+    llm: Literal["ranking", "similarity", "choice"] | None = None  # how a language model is asked, if it is
+    roles: tuple["Role", "Role"] = ("symmetric", "symmetric")  # whose prompts an encoder puts before a pair
+    similarity: Literal["cosine"] | None = None  # None: an encoder's own
 
-    label: ClassVar[str]
-    corpus: ClassVar[str]
-    metric: ClassVar[str]
-    sampled: ClassVar[str] = ""
-    chance: ClassVar[float] = math.nan
-    averaged: ClassVar[bool] = False
-    dev_sets: ClassVar[tuple[DevSet, ...]] = ()
-    protocol: ClassVar[Literal["choice", "similarity", "mteb"]] = "mteb"
-    llm: ClassVar[Literal["ranking", "similarity", "choice"] | None] = None
-    predictions: dict[str, pd.DataFrame]
+    def __init__(self, form: Form = "official") -> None:
+        self.form = one_of(form, self.forms, f"form of {self.label}")
+        self.sample = str(self.sample_size or "") if form == "sample" else ""  # as measurements name it
+        self.splits = type(self).splits if form == "official" else ("test",)
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.predictions = {}
+    @property
+    def name(self) -> str:
+        """What its files are named after: nevir, nevir_mini, nevir_sample."""
+        return self.key + ("_mini" if self.form == "mini" else "_sample" if self.sample else "")
+
+    @property
+    def corpus(self) -> str:
+        """The registered corpus that it reads."""
+        return f"{self.key}_mini" if self.form == "mini" else self.key
 
     @property
     def official(self) -> bool:
-        """Whether the data are the official benchmark's (not a mini set)."""
         return corpora.describe(self.corpus).official
 
     @property
-    def benchmark(self) -> str:
-        """Its label in tables and figures; a mini set is called mini."""
-        return self.label if self.official else f"{self.label} (mini)"
+    def main_metric(self) -> str:
+        """The metric that the papers print."""
+        return self.metric
 
-    @classmethod
-    def printed(cls) -> tuple[Answer, ...]:
-        """Where the papers print scores of this benchmark, and how ours differs (`results.answers`)."""
-        return answers.of_benchmark(cls.label, f"{cls.corpus.removesuffix('_mini')} test")
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """All that is measured, its own metric first."""
+        return ("spearman", "pearson") if self.metric == "spearman" else (self.metric,)
 
-    @classmethod
-    def headline(cls) -> str:
-        """The metric that stands beside the printed numbers; the task's own where none is printed."""
-        return next((answer.measured for answer in cls.printed()), cls.metric)
-
-    def load_data(self, **_: Any) -> None:
-        """Load and validate the corpus; `self.dataset` is split → table of `rows`.
-
-        Raises:
-            CorpusError: see `corpora.load`.
-        """
-        if not self.data_loaded:
-            splits = {split: self.rows(split) for split in self._splits()}
-            self.dataset = {split: Dataset.from_pandas(rows, preserve_index=False) for split, rows in splits.items()}
-            self.data_loaded = True
-
-    def _splits(self) -> list[str]:
-        return list(self.eval_splits)
-
-    def rows(self, split: str) -> pd.DataFrame:
-        """The items of a split as the task wants them."""
+    def read(self, split: str) -> pd.DataFrame:
+        """All items of a split; see the subclasses for the columns."""
         raise NotImplementedError
 
-    def keep(self, split: str, predictions: pd.DataFrame, folder: Path | None) -> None:
-        """Remember per-item predictions and write them to `<folder>/<task>_<split>.parquet`.
+    def rows(self, split: str = "test") -> pd.DataFrame:
+        """The items of a split in this form; those of a sample have the first ids of a fixed draw."""
+        rows = self.read(split)
+        if not self.sample:
+            return rows
+        ids = pd.Series(rows.id.unique()).sample(frac=1, random_state=0).head(self.sample_size)
+        return rows[rows.id.isin(ids)].reset_index(drop=True)
 
-        Raises:
-            ValueError: an id is missing or repeated.
-        """
-        if predictions.id.isna().any() or predictions.id.duplicated().any():
-            raise ValueError(f"{self.metadata.name} ({split}): an item has no id, or one that another has too.")
-        self.predictions[split] = predictions
-        if folder is not None:
-            artefacts.write_table(predictions, Path(folder) / f"{self.metadata.name}_{split}.parquet")
-
-    def _calculate_descriptive_statistics_from_split(self, split: str, **_: Any) -> dict:
-        return {"num_samples": len(self.dataset[split])}
-
-    def _push_dataset_to_hub(self, *_: Any, **__: Any) -> None:
-        raise NotImplementedError("The study's data are not published on a hub.")
-
-
-def mini(task: type[LocalTask]) -> type[LocalTask]:
-    """The authored mini set of a benchmark: the same task on the corpus `<corpus>_mini`, never to be compared with it."""
-    name, corpus = f"{task.metadata.name}_mini", f"{task.corpus}_mini"
-    about = metadata(name, corpus, type=task.metadata.type, main_score=task.metadata.main_score)
-    return type(f"{task.__name__}Mini", (task,), {"corpus": corpus, "metadata": about, "__doc__": task.__doc__})
+    def predict(self, system: "System", rows: pd.DataFrame) -> pd.DataFrame:
+        """A system's predictions for items; a ScoreError where a score is missing or not finite."""
+        first, second = self.pairs(rows)
+        options = {"similarity": self.similarity} if self.similarity else {}
+        scores = np.asarray(system.score(first, second, roles=self.roles, **options), dtype=np.float64)
+        if scores.shape != (len(first),) or not np.isfinite(scores).all():
+            raise ScoreError(f"{system.name} gave scores of shape {scores.shape}, or NaN; expected [{len(first)}].")
+        return self.judge(rows, scores)
 
 
-def sample(task: type[LocalTask], most: int, unit: str) -> type[LocalTask]:
-    """A sample of a benchmark's test split, the first ids of a fixed draw: what many encoders can afford on a CPU.
+class Choice(Benchmark):
+    """Items of one or more questions, all of which must be right: a query strictly closer to its positive than to each negative.
 
-    Args:
-        most: how many ids.
-        unit: what an id stands for: pairs, or rows.
+    Rows: id, cluster (of items that share a text), question, query, positive, negatives (a list). Predictions: id, cluster,
+    margin (similarity of the positive minus that of the nearest negative; the smallest over the questions), of several
+    questions `margin_<question>`, of several negatives `nearest_negative` (its index), correct (a tie is not, Weller §3.4).
     """
 
-    def rows(self: LocalTask, split: str) -> pd.DataFrame:
-        table = task.rows(self, split)
-        ids = pd.Series(table.id.unique()).sample(frac=1, random_state=0).head(most)
-        return table[table.id.isin(ids)].reset_index(drop=True)
+    metric = "accuracy"
 
-    about = task.metadata.model_copy(update={"name": f"{task.metadata.name}_sample", "eval_splits": ["test"]})
-    sampled = f"a sample of {most} {unit}"
-    fields = {"rows": rows, "metadata": about, "sampled": sampled, "__doc__": f"{task.label}, {sampled}."}
-    return type(f"{task.__name__}Sample", (task,), fields)
+    def pairs(self, rows: pd.DataFrame) -> tuple[list[str], list[str]]:
+        """Each query with its positive, then each with each of its negatives."""
+        long = rows.explode("negatives")
+        return [*rows["query"], *long["query"]], [*rows.positive, *long.negatives]
+
+    def judge(self, rows: pd.DataFrame, scores: np.ndarray) -> pd.DataFrame:
+        return self.score_items(rows, scores[: len(rows)], scores[len(rows) :])
+
+    @staticmethod
+    def score_items(questions: pd.DataFrame, to_positive: np.ndarray, to_negatives: np.ndarray) -> pd.DataFrame:
+        """Predictions from the scores of n queries with their positives, [n], and with all their negatives in order."""
+        counts = questions.negatives.map(len)
+        by_question = pd.Series(to_negatives).groupby(np.repeat(np.arange(len(questions)), counts))
+        table = questions[["id", "cluster", "question"]].assign(margin=to_positive - by_question.max().to_numpy())
+        items = (
+            table.groupby("id", sort=False).agg(cluster=("cluster", "first"), margin=("margin", "min")).reset_index()
+        )
+        if table.question.nunique() > 1:
+            margins = table.pivot(index="id", columns="question", values="margin").add_prefix("margin_")
+            items = items.merge(margins.reset_index(), on="id", validate="1:1")
+        elif (counts > 1).any():
+            firsts = np.concatenate([[0], counts.cumsum()[:-1]])
+            items["nearest_negative"] = by_question.idxmax().to_numpy() - firsts
+        return items.assign(correct=items.margin > 0)
+
+
+class Correlation(Benchmark):
+    """Pairs of sentences whose similarity must follow a score.
+
+    Rows: id, cluster, part (of the benchmark), score, sentence1, sentence2. Predictions: id, cluster, part, score, similarity.
+    """
+
+    metric = "spearman"
+    chance = 0.0
+
+    def pairs(self, rows: pd.DataFrame) -> tuple[list[str], list[str]]:
+        """The two sentences of each row."""
+        return rows.sentence1.tolist(), rows.sentence2.tolist()
+
+    def judge(self, rows: pd.DataFrame, scores: np.ndarray) -> pd.DataFrame:
+        return rows[["id", "cluster", "part", "score"]].assign(similarity=scores)
 
 
 def shared_text_clusters(*columns: Sequence[str]) -> list[int]:
-    """Cluster rows that share a text, directly or through other rows.
-
-    Args:
-        columns: texts, each of shape [n].
-
-    Returns:
-        The cluster's number per row, shape [n].
-    """
+    """The cluster of each row of columns of texts, [n]: rows that share a text, directly or through other rows."""
     n = len(columns[0])
     codes = pd.factorize(pd.Series([text for column in columns for text in column]))[0]
     rows = list(range(n)) * len(columns)
     graph = coo_array(([1] * len(rows), (rows, codes + n)), shape=(n + codes.max() + 1,) * 2)
     return connected_components(graph, directed=False)[1][:n].tolist()
-
-
-def encode(task: Any, model: Any, texts: Sequence[str], split: str, role: PromptType | None, options: dict) -> Any:
-    """Embeddings of texts through mteb's protocol, each distinct text sent once, in the order of `texts`."""
-    from torch.utils.data import DataLoader
-
-    codes, distinct = pd.factorize(pd.Series(list(texts)))
-    loader = DataLoader(Dataset.from_dict({"text": list(distinct)}), batch_size=options.get("batch_size", 32))
-    vectors = model.encode(
-        loader, task_metadata=task.metadata, hf_split=split, hf_subset="default", prompt_type=role, **options
-    )
-    return vectors[codes]

@@ -4,39 +4,24 @@ import numpy as np
 import pandas as pd
 
 from nblib import corpora
-from nblib.benchmarks.base import DevSet, metadata, mini, sample, shared_text_clusters
-from nblib.benchmarks.similarity import SimilarityTask
+from nblib.benchmarks.base import Correlation, DevSet, shared_text_clusters
 
 
-class CannotWMT(SimilarityTask):
-    """Does similarity follow human judgements of negated and of machine-translated sentences?"""
+class CannotWMT(Correlation):
+    """Truong names Spearman's ρ; the printed number of all-mpnet-base-v2 fits Pearson's r."""
 
-    label = "CANNOT-WMT"
-    corpus = "cannot_wmt"
+    key, label, metric, main_metric = "cannot_wmt", "CANNOT-WMT", "spearman", "pearson"
+    splits = ("test", "eval")
     averaged = True
-    dev_sets = (DevSet("cannot_wmt", "eval", ("official",), 500),)
+    sample_size = 750
+    dev_sets = (DevSet("eval", ("official",), most=500),)
     llm = "similarity"
-    min_score, max_score = -2, 2
-    metadata = metadata(
-        "cannot_wmt", corpus, type="STS", main_score="spearman", splits=("test", "eval"), license="mit",
-        description="Spearman correlation with scores of candidate and reference: 88 % negated or paraphrased, 12 % WMT.",
-        reference="https://github.com/MiriUll/negation_aware_evaluation", date=("2015-01-01", "2023-07-01"),
-        domains=["Encyclopaedic", "News"], task_subtypes=["Textual Entailment"], annotations_creators="derived",
-        sample_creation="multiple",
-        bibtex_citation="@inproceedings{anschutz-etal-2023-correct, title={This is not correct! Negation-aware Evaluation of "
-        "Language Generation Systems}, author={Ansch{\\\"u}tz, Miriam and Lozano, Diego Miguel and Groh, Georg}, "
-        "booktitle={INLG}, year={2023}}",
-    )  # fmt: skip
 
-    def rows(self, split: str) -> pd.DataFrame:
+    def read(self, split: str) -> pd.DataFrame:
+        """A row a pair; the official files have no ids: an item's is its index."""
         table = corpora.load(self.corpus, split)
-        named = "id" in table  # the official files have no ids; their order is fixed by the content hash's file
-        return pd.DataFrame({
-            "id": table.id if named else [f"{split}-{k}" for k in range(len(table))],
-            "cluster": shared_text_clusters(table.reference, table.candidate),
-            "part": "CANNOT" if named else np.where(table.source == "cannot", "CANNOT", "WMT"),
-            "score": table.score, "sentence1": table.reference, "sentence2": table.candidate,
-        })  # fmt: skip
-
-
-FORMS = (CannotWMT, mini(CannotWMT), sample(CannotWMT, 750, "rows"))
+        ids, part = table.get("id"), "CANNOT"
+        if self.official:
+            ids, part = [f"{split}-{k}" for k in range(len(table))], np.where(table.source == "cannot", "CANNOT", "WMT")
+        table = table.assign(id=ids, part=part, cluster=shared_text_clusters(table.reference, table.candidate))
+        return table.rename(columns={"reference": "sentence1", "candidate": "sentence2"})

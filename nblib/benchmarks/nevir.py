@@ -1,51 +1,32 @@
 """NevIR (Weller et al.): rank two documents that differ by a negation, for two queries that differ so, too."""
 
 import pandas as pd
-from mteb.types import PromptType
 
 from nblib import corpora
-from nblib.benchmarks.base import DevSet, metadata, mini, sample, shared_text_clusters
-from nblib.benchmarks.pairwise import PairwiseTask
+from nblib.benchmarks.base import Choice, DevSet, shared_text_clusters
+
+# A pair's id ends in CondaQA's `PassageEditID`: how the second document came about
+EDITS = {"2": "scope of the negation changed", "3": "negation undone"}
 
 
-class NevIR(PairwiseTask):
-    """Two queries that differ by a negation, each with its document; both must be ranked right.
+class NevIR(Choice):
+    """Two queries, each with its document; both must be ranked right."""
 
-    mteb has NevIR as a retrieval task under another metric of the same value; as pairs it leaves per-item margins, and it
-    needs no hub.
-    """
-
-    label = "NevIR"
-    corpus = "nevir"
-    metric = "right_rank"
-    roles = (PromptType.query, PromptType.document)
+    key, label, metric = "nevir", "NevIR", "right_rank"
+    roles = ("query", "document")
     chance = 25.0  # both questions with two documents each
     averaged = True
-    dev_sets = (
-        DevSet("nevir", "train_sample", ("official", "nevir")),
-        DevSet("nevir_mini", "test", ("official", "nevir")),
-    )
+    sample_size = 100
+    dev_sets = (DevSet("train_sample", ("official", "nevir")), DevSet("test", ("official", "nevir"), form="mini"))
     llm = "ranking"
-    metadata = metadata(
-        "nevir", corpus, type="Reranking", main_score="accuracy", license="mit",
-        description="Rank two documents that differ by a negation right for both of two contrasting queries.",
-        reference="https://github.com/orionw/NevIR", date=("2023-05-12", "2023-09-28"), domains=["Web"],
-        task_subtypes=["Article retrieval"], annotations_creators="human-annotated", sample_creation="created",
-        bibtex_citation="@inproceedings{weller-etal-2024-nevir, title={{NevIR}: Negation in Neural Information Retrieval}, "
-        "author={Weller, Orion and Lawrie, Dawn and Van Durme, Benjamin}, booktitle={EACL}, year={2024}}",
-    )  # fmt: skip
 
-    def rows(self, split: str) -> pd.DataFrame:
+    def read(self, split: str) -> pd.DataFrame:
+        """A row a query."""
         table = corpora.load(self.corpus, split)
-        cluster = shared_text_clusters(table.doc1, table.doc2)
-        sides = [("q1", table.q1, table.doc1, table.doc2), ("q2", table.q2, table.doc2, table.doc1)]
-        return pd.concat([
-            pd.DataFrame({
-                "id": table.id, "cluster": cluster, "question": question, "query": query, "positive": positive,
-                "negatives": [[text] for text in negative],
-            })
-            for question, query, positive, negative in sides
-        ], ignore_index=True)  # fmt: skip
-
-
-FORMS = (NevIR, mini(NevIR), sample(NevIR, 100, "pairs"))
+        pair = pd.DataFrame({"id": table.id, "cluster": shared_text_clusters(table.doc1, table.doc2)})
+        sides = [("q1", "doc1", "doc2"), ("q2", "doc2", "doc1")]
+        questions = [
+            pair.assign(question=q, query=table[q], positive=table[own], negatives=[[text] for text in table[other]])
+            for q, own, other in sides
+        ]
+        return pd.concat(questions, ignore_index=True)

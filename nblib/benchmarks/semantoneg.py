@@ -1,38 +1,36 @@
-"""SemAntoNeg (Vahtola et al.): choose the paraphrase of a sentence among three candidates with negations and antonyms."""
+"""SemAntoNeg (Vahtola et al.): choose the paraphrase among three candidates with negations and antonyms."""
 
 import pandas as pd
 
-from nblib.benchmarks.base import DevSet, metadata, mini
-from nblib.benchmarks.pairwise import PairwiseTask
-from nblib.corpora import semantoneg
+from nblib import corpora
+from nblib.benchmarks.base import Choice, DevSet
 
 
-class SemAntoNeg(PairwiseTask):
-    """Which of three sentences is a paraphrase? Cosine for every model (§4)."""
+class SemAntoNeg(Choice):
+    """Cosine for every model (§4)."""
 
-    label = "SemAntoNeg"
-    corpus = "semantoneg"
-    roles = (None, None)
+    key, label, metric = "semantoneg", "SemAntoNeg", "accuracy"
     similarity = "cosine"
     chance = 100 / 3  # the one of three
-    dev_sets = (DevSet("semantoneg_mini", "test", ("official",)),)
+    dev_sets = (DevSet("test", ("official",), form="mini"),)
     llm = "choice"
-    metadata = metadata(
-        "semantoneg", corpus, type="PairClassification", main_score="accuracy", license="cc-by-4.0",
-        description="Choose the paraphrase of a sentence among three candidates with negations and antonyms.",
-        reference="https://github.com/Helsinki-NLP/SemAntoNeg", date=("2021-01-01", "2022-12-31"), domains=["Subtitles"],
-        task_subtypes=["Textual Entailment"], annotations_creators="expert-annotated", sample_creation="created",
-        bibtex_citation="@inproceedings{vahtola-etal-2022-semantoneg, title={It Is Not Easy To Detect Paraphrases: Analysing "
-        "Semantic Similarity With Antonyms and Negation Using the New SemAntoNeg Benchmark}, author={Vahtola, Teemu and Creutz, "
-        "Mathias and Tiedemann, J{\\\"o}rg}, booktitle={BlackboxNLP}, year={2022}}",
-    )  # fmt: skip
 
-    def rows(self, split: str) -> pd.DataFrame:
-        table = semantoneg.load(self.corpus)
-        return pd.DataFrame({
-            "id": table.idx.astype(str), "cluster": table.sentence_set, "question": "input", "query": table.input,
-            "positive": table.positive, "negatives": table.negatives,
-        })  # fmt: skip
+    def read(self, split: str) -> pd.DataFrame:
+        """A row an item."""
+        table = load(self.corpus).rename(columns={"idx": "id", "sentence_set": "cluster", "input": "query"})
+        return table.assign(id=table.id.astype(str), question="input")
 
 
-FORMS = (SemAntoNeg, mini(SemAntoNeg))
+def load(corpus: str = "semantoneg") -> pd.DataFrame:
+    """A SemAntoNeg corpus: idx, input, positive, negatives (list of two), sentence_set (the same for rows that ask about the same
+    four sentences: the official 3,152 rows come from 770 sets)."""
+    return items(corpora.load(corpus))
+
+
+def items(table: pd.DataFrame) -> pd.DataFrame:
+    """The same from any table with idx, label, input and sentences, such as `semantoneg_construction` makes."""
+    rows = list(table[["input", "sentences", "label"]].itertuples(index=False))
+    positives = [sentences[label] for _, sentences, label in rows]
+    negatives = [[text for k, text in enumerate(sentences) if k != label] for _, sentences, label in rows]
+    sets = pd.factorize(pd.Series([frozenset([text, *sentences]) for text, sentences, _ in rows]))[0]
+    return table[["idx", "input"]].assign(positive=positives, negatives=negatives, sentence_set=sets)

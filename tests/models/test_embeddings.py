@@ -1,16 +1,14 @@
 """Embeddings: each text once through the model, the same vectors ever after, and nothing unusable passed on."""
 
 import multiprocessing
-import sqlite3
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.close import assert_close, close
-from support.encoders import tiny, written
+from support.encoders import written
 
-from nblib.errors import StudyError
 from nblib.models import embeddings, encoders, registry
 from nblib.models.embeddings import EmbeddingError
 
@@ -30,64 +28,19 @@ def counted(tiny_encoder, fresh_cache, monkeypatch):
     return tiny_encoder, reached
 
 
-def returning(tiny_encoder, monkeypatch, change):
-    """Make the model's answer another one: what a broken model does."""
-    encode = tiny_encoder.model.encode
-    monkeypatch.setattr(tiny_encoder.model, "encode", lambda texts, **options: change(encode(texts, **options)))
-
-
-def test_each_distinct_text_reaches_the_model_once_and_a_second_call_reaches_it_never(counted):
+def test_each_distinct_text_reaches_the_model_once_and_vectors_come_in_the_order_of_the_texts(counted, monkeypatch):
     encoder, reached = counted
-    first = embeddings.encode(encoder, TEXTS)
+    monkeypatch.setattr(embeddings, "CHUNK", 2)
+    first = embeddings.encode(encoder, pd.Series(TEXTS))
     assert sorted(text for text, _ in reached) == sorted(set(TEXTS))
     reached.clear()
-    second = embeddings.encode(encoder, TEXTS)
-    assert reached == []
-    assert first.tobytes() == second.tobytes()
-    assert (first.dtype, first.shape) == (np.float32, (6, 32))
-
-
-def test_only_what_is_new_reaches_the_model(counted):
-    encoder, reached = counted
-    embeddings.encode(encoder, TEXTS)
-    reached.clear()
-    embeddings.encode(encoder, ["a cat", *TEXTS])
+    second = embeddings.encode(encoder, ["a cat", *TEXTS])
     assert [text for text, _ in reached] == ["a cat"]
-
-
-def test_vectors_come_in_the_order_of_the_texts_whatever_their_length_and_repeats(counted, monkeypatch):
-    encoder, _ = counted
-    monkeypatch.setattr(embeddings, "CHUNK", 2)
-    got = embeddings.encode(encoder, TEXTS)
-    for text, vector in zip(TEXTS, got, strict=True):
+    assert first.tobytes() == second[1:].tobytes()
+    assert (first.dtype, first.shape) == (np.float32, (6, 32))
+    for text, vector in zip(TEXTS, first, strict=True):
         assert_close(vector, encoder.model.encode([text], prompt="")[0])
-    assert got[0].tobytes() == got[2].tobytes()
-    assert got[0].tobytes() != got[3].tobytes()
-
-
-def test_two_processes_give_the_embeddings_of_one(tiny_encoder, fresh_cache, monkeypatch):
-    texts = [f"the {'not ' * (k % 5)}boat {k} is red" for k in range(40)]
-    alone = embeddings.encode(replace(tiny_encoder, cacheable=False), texts)
-    monkeypatch.setattr(embeddings, "MANY", 1)
-    monkeypatch.setattr(embeddings, "_devices", lambda: ["cpu", "cpu"])
-    pools = []
-    kind = type(tiny_encoder.model)  # the model itself goes to the processes, so it must not be changed
-    start = kind.start_multi_process_pool
-    monkeypatch.setattr(
-        kind, "start_multi_process_pool", lambda self, devices: pools.append(start(self, devices)) or pools[-1]
-    )
-    together = embeddings.encode(tiny_encoder, texts)
-    assert len(pools) == 1 and len(pools[0]["processes"]) == 2
-    units = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (together, alone)]
-    assert_close(*units)
-
-
-def test_a_pandas_column_and_no_texts_at_all_are_fine(counted):
-    encoder, reached = counted
-    assert embeddings.encode(encoder, pd.Series(TEXTS)).tobytes() == embeddings.encode(encoder, TEXTS).tobytes()
-    reached.clear()
     assert len(embeddings.encode(encoder, [])) == 0
-    assert reached == []
 
 
 def test_another_prompt_or_model_does_not_share_vectors(counted):
@@ -102,14 +55,21 @@ def test_another_prompt_or_model_does_not_share_vectors(counted):
     assert len(reached) == 3
 
 
-@pytest.mark.parametrize("text", ["", "  \n", None, 3, float("nan"), b"bytes"])
+def test_a_model_in_training_encodes_the_same_texts_once_and_leaves_nothing_on_disk(counted, fresh_cache):
+    encoder, reached = counted
+    in_training = replace(encoder, cacheable=False)
+    first = embeddings.encode(in_training, TEXTS)
+    assert (embeddings.encode(in_training, TEXTS[::-1]) == first[::-1]).all()
+    assert len(reached) == 4 and not list(fresh_cache.rglob("*.sqlite"))
+    embeddings.encode(replace(in_training), TEXTS)  # the next weights
+    assert len(reached) == 8
+
+
+@pytest.mark.parametrize("text", ["", "  \n", None, float("nan"), "a \ud800 cat"])
 def test_what_is_no_text_is_refused_before_the_model_sees_anything(counted, text):
     encoder, reached = counted
-    with pytest.raises(EmbeddingError, match="it is empty, or no string") as error:
+    with pytest.raises(EmbeddingError, match="can't be encoded"):
         embeddings.encode(encoder, ["a dog", text])
-    assert repr(text) in str(error.value)
-    with pytest.raises(EmbeddingError, match="holds half a character"):
-        embeddings.encode(encoder, ["a dog", "a \ud800 cat"])
     assert reached == []
 
 
@@ -127,29 +87,19 @@ def test_texts_of_like_numbers_of_tokens_share_a_batch_on_a_cpu(tiny_encoder, fr
     assert (np.diff(np.concatenate(tokens)) <= 0).all()
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [(np.nan, "NaN or infinite values for 1 of 2 texts"), (np.inf, "NaN or infinite"), (0, "a zero vector for 1 of 2")],
-)
-def test_unusable_embeddings_name_model_and_text_and_are_not_kept(
-    tiny_encoder, fresh_cache, monkeypatch, value, message
-):
-    def spoil(vectors):
-        vectors[0] = value  # of the longer text
-        return vectors
+@pytest.mark.parametrize("value", [np.nan, 0])
+def test_unusable_embeddings_are_refused_and_not_kept(tiny_encoder, fresh_cache, monkeypatch, value):
+    def spoilt(texts, **options):
+        return np.vstack([np.full(32, value), np.ones((len(texts) - 1, 32))])  # the first is the longer text
 
     with monkeypatch.context() as broken:
-        returning(tiny_encoder, broken, spoil)
-        with pytest.raises(EmbeddingError, match=f"tiny-encoder gives {message}.*first: 'the dog'"):
+        broken.setattr(tiny_encoder.model, "encode", spoilt)
+        with pytest.raises(EmbeddingError, match="vectors for 1 of 2 texts, first: 'the dog'"):
+            embeddings.encode(tiny_encoder, ["the dog", "a"])
+        broken.setattr(tiny_encoder.model, "encode", lambda texts, **_: np.ones((3, 32)))
+        with pytest.raises(EmbeddingError, match="gave an array of shape"):
             embeddings.encode(tiny_encoder, ["the dog", "a"])
     assert np.isfinite(embeddings.encode(tiny_encoder, ["the dog", "a"])).all(), "mended, the model is asked again"
-
-
-@pytest.mark.parametrize("change", [lambda vectors: vectors[:-1], lambda vectors: vectors[:, 0]])
-def test_an_array_of_the_wrong_shape_names_model_and_shape(tiny_encoder, fresh_cache, monkeypatch, change):
-    returning(tiny_encoder, monkeypatch, change)
-    with pytest.raises(EmbeddingError, match=r"tiny-encoder gave an array of shape .* for 2 texts"):
-        embeddings.encode(tiny_encoder, ["the dog", "a"])
 
 
 def test_a_killed_run_keeps_the_chunks_that_were_finished(counted, monkeypatch):
@@ -160,7 +110,7 @@ def test_a_killed_run_keeps_the_chunks_that_were_finished(counted, monkeypatch):
     def interrupt(vectors, texts, name):
         if texts == ["the dog is red"]:
             raise KeyboardInterrupt
-        check(vectors, texts, name)
+        return check(vectors, texts, name)
 
     with monkeypatch.context() as interrupted:
         interrupted.setattr(embeddings, "check", interrupt)
@@ -171,17 +121,12 @@ def test_a_killed_run_keeps_the_chunks_that_were_finished(counted, monkeypatch):
     assert [text for text, _ in reached] == ["the dog is red", "the dog is not red"]
 
 
-@pytest.mark.parametrize("damage", ["no database", "a broken page", "truncated"])
-def test_a_damaged_store_is_named_with_the_way_out(tiny_encoder, fresh_cache, damage):
+def test_a_damaged_store_is_named_with_the_way_out(tiny_encoder, fresh_cache):
     texts = [f"text {number}" for number in range(200)]
     embeddings.encode(tiny_encoder, texts)
     (file,) = (fresh_cache / "embeddings").glob("*.sqlite")
     content = file.read_bytes()
-    file.write_bytes({
-        "no database": b"this is no database at all" * 9,
-        "a broken page": content[:4096] + b"\x55" * (len(content) - 4096),
-        "truncated": content[: len(content) // 2],
-    }[damage])  # fmt: skip
+    file.write_bytes(content[: len(content) // 2])
     with pytest.raises(EmbeddingError, match=rf"{file} can't be used .*remove it"):
         embeddings.encode(tiny_encoder, texts)
     file.unlink()
@@ -206,25 +151,14 @@ def test_two_processes_can_write_the_same_store(fresh_cache):
         first, second = pool.map(_encode_in_a_process, [texts, texts[::-1]], chunksize=1)
     assert (first == Lengths().encode(texts)).all()
     assert (second == first[::-1]).all()
-    with embeddings._Store(encoders.Encoder(registry.ModelSpec("lengths"), Lengths(), "lengths"), "symmetric") as store:
-        assert set(store.get(texts)[0]) == set(texts)
 
 
-def test_similarity_is_numpys():
-    rng = np.random.default_rng(0)
-    a, b = rng.normal(size=(2, 7, 5)).astype(np.float32)
-    dot = np.array([x @ y for x, y in zip(a.astype(float), b.astype(float), strict=True)])
-    cosine = dot / np.linalg.norm(a.astype(float), axis=1) / np.linalg.norm(b.astype(float), axis=1)
-    np.testing.assert_allclose(embeddings.similarity(a, b, "dot"), dot, rtol=1e-12)
-    np.testing.assert_allclose(embeddings.similarity(a, b), cosine, rtol=1e-12)
-    np.testing.assert_allclose(embeddings.similarity(a, a), 1, rtol=1e-12)
-
-
-def test_similarity_of_unequal_stacks_or_of_an_unknown_kind_is_refused():
-    with pytest.raises(ValueError, match=r"\(2, 3\) and \(1, 3\)"):
-        embeddings.similarity(np.ones((2, 3)), np.ones((1, 3)))
-    with pytest.raises(ValueError, match="'euclid'; known: cosine, dot"):
-        embeddings.similarity(np.ones((2, 3)), np.ones((2, 3)), "euclid")
+def test_similarity_is_row_by_row_and_what_the_model_was_trained_for():
+    a, b = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    assert_close(embeddings.similarity(a, b, "dot"), (a * b).sum(axis=1))
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    assert_close(embeddings.similarity(a, b), (a * b).sum(axis=1) / norms)
+    assert_close(embeddings.similarity(a, b, "manhattan"), -np.abs(a - b).sum(axis=1))
 
 
 @pytest.mark.gpu
@@ -239,39 +173,3 @@ def test_queries_go_through_a_tower_of_their_own(fresh_cache):
     both = replace(written({"a": [1.0, 0.0]}, name="both"), query_tower=asks)
     roles = {role: embeddings.encode(both, ["a"], role=role).tolist() for role in ("query", "document", "symmetric")}
     assert roles == {"query": [[0.0, 1.0]], "document": [[1.0, 0.0]], "symmetric": [[1.0, 0.0]]}
-
-
-def test_a_full_disk_under_the_embeddings_is_named_and_keeps_what_is_stored(tmp_path, fresh_cache, monkeypatch):
-    encoder = tiny(tmp_path)
-    embeddings.encode(encoder, TEXTS)
-
-    def put(*_):
-        raise sqlite3.OperationalError("database or disk is full")
-
-    monkeypatch.setattr(embeddings._Store, "put", put)
-    with pytest.raises(StudyError, match=r"\.sqlite can't be written: the disk is full\. Free space"):
-        embeddings.encode(encoder, ["another text"])
-    assert embeddings.not_encoded(encoder, TEXTS) == []
-
-
-@pytest.mark.parametrize("spoil", ["vector = zeroblob(128)", "vector = NULL", "vector = x'00'", "crc = crc + 1"])
-def test_a_damaged_embedding_is_computed_again(tmp_path, fresh_cache, spoil):
-    encoder = tiny(tmp_path)
-    right = embeddings.encode(encoder, TEXTS)
-    (file,) = (fresh_cache / "embeddings").glob("*.sqlite")
-    for _ in range(2):  # the second time, what was put back is whole
-        with sqlite3.connect(file) as store:
-            store.execute(f"UPDATE vectors SET {spoil} WHERE text = (SELECT text FROM vectors LIMIT 1)")
-        store.close()
-        assert close(embeddings.encode(encoder, TEXTS), right)
-
-
-def test_embeddings_of_an_earlier_version_get_their_checksums(tmp_path, fresh_cache):
-    encoder = tiny(tmp_path)
-    right = embeddings.encode(encoder, TEXTS)
-    (file,) = (fresh_cache / "embeddings").glob("*.sqlite")
-    with sqlite3.connect(file) as store:
-        store.execute("ALTER TABLE vectors DROP COLUMN crc")
-    store.close()
-    assert np.array_equal(embeddings.encode(encoder, TEXTS), right)
-    assert embeddings.not_encoded(encoder, TEXTS) == []

@@ -79,7 +79,7 @@ def written(vectors: dict[str, list[float]], **spec: object) -> Encoder:
 def toy_triples(n: int = 6) -> pd.DataFrame:
     """Triples of n anchors, each with two hedges and four negations."""
     from nblib.corpora import triples  # brings the parser along, which most tests can do without
-    from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
+    from nblib.corpora.authored import HEDGES, NEGATIONS
 
     rows = [{"id": f"t-{k}", "anchor": f"the dog {k} is in the {'red ' * (k % 3)}house"} for k in range(n)]
     for row in rows:
@@ -90,14 +90,8 @@ def toy_triples(n: int = 6) -> pd.DataFrame:
 
 def toy_examples(n: int = 6, loss: str = "in-batch") -> "DatasetDict":
     """Those triples as examples for a loss."""
+    from datasets import DatasetDict
+
     from nblib.training import batches, losses
 
-    return batches.data_sets(toy_triples(n), losses.LOSSES[loss].layout)
-
-
-def with_exclusions(n: int = 6) -> pd.DataFrame:
-    """Toy triples and the study's first exclusions, query and twin."""
-    from nblib.corpora import triples
-
-    found = triples.exclusions()
-    return pd.concat([toy_triples(n), found[found.id < "ex-004"]], ignore_index=True)
+    return DatasetDict(statements=batches.lay_out(toy_triples(n), losses.LOSSES[loss].layout))

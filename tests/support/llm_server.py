@@ -6,13 +6,20 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pandas as pd
+
 USAGE = {"prompt_tokens": 50, "completion_tokens": 30}
 
 
-def chat(content, finish="stop", usage=USAGE, model="toy", **message):
+def anchors(n):
+    """So many anchors: id, anchor."""
+    return pd.DataFrame({"id": f"a{k}", "anchor": f"House number {k} has a red door."} for k in range(n))
+
+
+def chat(content, finish="stop", usage=USAGE):
     """The reply that holds a chat completion: status and content."""
-    choice = {"message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}
-    return 200, {"choices": [choice], "model": model, "usage": usage}
+    choice = {"message": {"role": "assistant", "content": content}, "finish_reason": finish}
+    return 200, {"choices": [choice], "model": "toy", "usage": usage}
 
 
 def error(status, message="no luck"):
@@ -24,14 +31,14 @@ def good(prompt):
     """A usable answer to one of the paper's prompts."""
     text = re.search(r"^Text: (.*)$", prompt, re.M)[1].rstrip(".")
     labels = ["verbal", "absolute", "affixal", "lexical"] if "Negate" in prompt else ["word", "phrase"]
-    return "\n".join(f'{place}. "{label}": {text}, {label[::-1]}.' for place, label in enumerate(labels, start=1))
+    return "\n".join(f'{n}. "{label}": {text}, {label[::-1]}.' for n, label in enumerate(labels, start=1))
 
 
 class LLMServer(ThreadingHTTPServer):
     """A context manager.
 
-    `handle(prompt, number)` gives the reply to the number-th call (from 0): status and content (JSON, or text as HTML), "drop"
-    for none, or None for a good answer. Each takes `seconds`. `prompts`, `bodies` and `keys` are what was asked.
+    `handle(prompt, number)` gives the reply to the number-th call (from 0): status and content, "drop" for none, or None for a
+    good answer. Each takes `seconds`. `prompts`, `bodies` and `keys` are what was asked.
     """
 
     daemon_threads, request_queue_size = True, 128
@@ -39,8 +46,12 @@ class LLMServer(ThreadingHTTPServer):
     def __init__(self, handle=lambda prompt, number: None, seconds=0.0):
         super().__init__(("127.0.0.1", 0), _Connection)
         self.handle, self.seconds, self.lock = handle, seconds, threading.Lock()
-        self.prompts, self.bodies, self.keys, self.together, self.most_together = [], [], set(), 0, 0
+        self.bodies, self.keys, self.together, self.most_together = [], set(), 0, 0
         self.base_url = f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    @property
+    def prompts(self):
+        return [body["messages"][0]["content"] for body in self.bodies]
 
     def __enter__(self):
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
@@ -55,11 +66,10 @@ class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        prompt, server = body["messages"][0]["content"], self.server
+        body, server = json.loads(self.rfile.read(int(self.headers["Content-Length"]))), self.server
+        prompt = body["messages"][0]["content"]
         with server.lock:
-            number = len(server.prompts)
-            server.prompts.append(prompt)
+            number = len(server.bodies)
             server.bodies.append(body)
             server.keys.add(self.headers["Authorization"])
             server.together += 1
@@ -71,11 +81,9 @@ class _Connection(BaseHTTPRequestHandler):
         if reply == "drop":
             self.close_connection = True
             return
-        status, content = reply
-        page = isinstance(content, str)
-        sent = (content if page else json.dumps(content)).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "text/html" if page else "application/json")
+        sent = json.dumps(reply[1]).encode()
+        self.send_response(reply[0])
+        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(sent)))
         self.end_headers()
         self.wfile.write(sent)
