@@ -1,9 +1,5 @@
-"""From anchors with their variants to contrastive triples (Truong §3.1.3): filter, build, ablate, subset, export.
-
-An anchor comes with four negations and two hedges. A hedged variant is the positive, a negated one the negative: 4 × 2 = 8
-triples an anchor. The ablations of §5.1 replace one side: *only negation* has the entailed sentence as the positive, *only
-hedging* the simple (verbal) negation as the negative.
-"""
+"""From anchors with their variants to contrastive triples (Truong §3.1.3): filter, split, build, save. One of an anchor's two
+hedges is the positive, one of its four negations the negative: 8 triples an anchor."""
 
 from pathlib import Path
 
@@ -11,75 +7,52 @@ import numpy as np
 import pandas as pd
 
 from nblib import artefacts, corpora, paths
-from nblib.corpora import negator, twins
-from nblib.corpora.hedgetriple import HEDGES, NEGATIONS, VARIANTS, held_out
+from nblib.corpora import authored, negator
+from nblib.corpora.authored import HEDGES, NEGATIONS
 from nblib.corpora.triple_statistics import distances
-from nblib.errors import StudyError, check_numbers
+from nblib.errors import StudyError, check_numbers, one_of
 
-THRESHOLD = 60  # characters; "equivalent to 10 words" (§3.1.3)
 NEVIR_DEV = 10  # of the 50 training pairs at hand, to choose on
-EXCLUSION = "exclusion"  # `hedge` and `negation` of a triple of `exclusions`
-TRAINING_DATA = (
-    "both",
-    "only negation",
-    "only hedging",
-    *NEGATIONS,
-    "mixed",
-    "rule-based",
-    "both + exclusions",
-    "NevIR",
-)
-COLUMNS = ["id", "anchor", "positive", "negative", "hedge", "negation"]
+OF_ANCHORS = ("both", "negation", "hedging", *NEGATIONS, "mixed", "rule_based")
+TRAINING_DATA = (*OF_ANCHORS, "nevir")
+TEXTS = ["anchor", "positive", "negative"]
+COLUMNS = ["id", *TEXTS, "hedge", "negation"]
+CARD = """---
+license: cc-by-4.0
+configs: [{{config_name: default, data_files: [{files}]}}]
+---
+# HedgeTriple open
+
+Triples for contrastive training (Truong et al., §3.1.3): an anchor, a hedged variant as the positive, a negated one as
+the negative; `hedge` and `negation` say which, `id` is the anchor's. {sizes}. Levenshtein threshold: {threshold}
+characters on all six variants; seed: {seed}. Variants: {variants}. Those called authored were written by a large
+language model under close instructions, not sampled from the paper's sources: this is not the authors' HedgeTriple.
+300 further anchors are held out, in neither split.
+"""
 
 
-class TripleError(StudyError):
-    """Anchors or triples that can't be used for training."""
-
-
-def filtered(anchors: pd.DataFrame, threshold: int = THRESHOLD) -> pd.DataFrame:
-    """The anchors all of whose six variants are within the threshold (characters): the paper's 31K × 8 = 248K holds only so.
-
-    Raises:
-        TripleError: nothing survives.
-    """
+def filtered(anchors: pd.DataFrame, threshold: int) -> pd.DataFrame:
+    """The anchors all of whose six variants are within the threshold (characters)."""
     close = (distances(anchors).drop(columns="id") <= threshold).all(axis=1).to_numpy()
-    if not close.any():
-        n = len(anchors)
-        raise TripleError(f"No anchor of {n} has all six variants within {threshold} characters. Raise the threshold.")
     return anchors[close].reset_index(drop=True)
 
 
-# --- splits and triples -----------------------------------------------------------------------------------------------
-
-
 def split(anchors: pd.DataFrame, dev: int = 100, seed: int = 0) -> pd.DataFrame:
-    """The anchors with a column `split`: "held out" (the committed list, for the negation-type profile), "dev" (that many
-    of the others, sampled by seed), "train"; those of "train" in the order in which `subset` takes them.
-
-    Raises:
-        TripleError: nothing would be left to train on, or the seed can't be one.
-    """
+    """The anchors with a column `split`: "held out" (the committed list), "dev" (that many of the others, sampled by seed), and
+    "train", in the order in which `subset` takes them. StudyError: nothing would be left to train on, or no seed."""
     check_numbers(seed)
-    apart = anchors.id.isin(held_out())
+    apart = anchors.id.isin(authored.held_out_ids())
     rest = anchors[~apart].sample(frac=1, random_state=seed)
     if not 0 <= dev < len(rest):
-        raise TripleError(
-            f"dev must be between 0 and {len(rest) - 1}, so that some of {len(rest)} anchors are left to train on. It is {dev}."
-        )
+        raise StudyError(f"There are {len(rest)} anchors for dev and training; {dev} for dev leaves none to train on.")
     parts = {"train": rest[dev:], "dev": rest[:dev], "held out": anchors[apart]}
     return pd.concat([part.assign(split=name) for name, part in parts.items()], ignore_index=True)
 
 
 def subset(anchors: pd.DataFrame, size: int) -> pd.DataFrame:
-    """The first anchors: smaller subsets lie within larger ones.
-
-    Raises:
-        TripleError: fewer anchors than asked for.
-    """
+    """The first anchors: smaller subsets lie within larger ones. StudyError: fewer than asked for."""
     if not 0 < size <= len(anchors):
-        raise TripleError(
-            f"A subset can't have {size} of {len(anchors)} anchors. Choose a size from 1 to {len(anchors)}."
-        )
+        raise StudyError(f"A subset can't have {size} of {len(anchors)} anchors. Choose from 1 to {len(anchors)}.")
     return anchors.head(size).reset_index(drop=True)
 
 
@@ -88,177 +61,75 @@ def build(anchors: pd.DataFrame, training_data: str = "both", seed: int = 0) -> 
 
     Args:
         anchors: id, anchor, entailment, the four negations, the two hedges.
-        training_data: "both" (8 an anchor); "only negation" (entailed sentence × 4) and "only hedging" (2 × verbal), §5.1; one
-            type of negation (2 an anchor); and at the same size "mixed" (a random type for each hedge) and "rule-based"
-            (the negation that the tool of Anschütz et al. makes; anchors it can't negate are left out).
-        seed: of the draw of "mixed".
+        training_data: "both" (8 an anchor); "negation" (entailed sentence × 4) and "hedging" (2 × verbal), §5.1; one type of
+            negation (2 an anchor); and at the same size "mixed" (a random type for each hedge, drawn by seed) and "rule_based"
+            (by `negator`, which leaves some anchors out).
 
     Returns:
-        `COLUMNS`: id (the anchor's), anchor, positive, negative, hedge and negation (which variants they are).
-
-    Raises:
-        TripleError: unknown training data, or unusable texts (see `check`).
+        `COLUMNS`: id (the anchor's), anchor, positive, negative, hedge and negation (which variants they are). StudyError: see
+        `check`.
     """
-    hedges, negations = HEDGES, NEGATIONS
-    if training_data == "only negation":
-        hedges = ("entailment",)
-    elif training_data == "only hedging":
-        negations = ("verbal",)
-    elif training_data in NEGATIONS:
-        negations = (training_data,)
-    elif training_data == "mixed":
-        types = np.random.default_rng(seed).integers(len(NEGATIONS), size=(len(anchors), len(HEDGES)))
-    elif training_data == "rule-based":
+    one_of(training_data, OF_ANCHORS, "training data")
+    hedges = ("entailment",) if training_data == "negation" else HEDGES
+    single = {"hedging": "verbal", "rule_based": "rule", **{name: name for name in NEGATIONS}}.get(training_data)
+    types = np.random.default_rng(seed).integers(len(NEGATIONS), size=(len(anchors), len(HEDGES)))
+    if training_data == "rule_based":
         output = negator.negate_sentences(anchors.anchor)
         clean = output.negated.where(output.reason == "")
-        anchors = anchors.assign(rule=anchors.anchor.map(dict(zip(output.sentence, clean, strict=True))))
-        anchors, negations = anchors.dropna(subset=["rule"]), ("rule",)
-    elif training_data != "both":
-        raise TripleError(f"Unknown training data {training_data!r}; known: {', '.join(TRAINING_DATA)}.")
+        rule = anchors.anchor.map(dict(zip(output.sentence, clean, strict=True)))
+        anchors = anchors.assign(rule=rule).dropna(subset="rule")
     rows = []
-    for place, anchor in enumerate(anchors.to_dict("records")):
+    for index, anchor in enumerate(anchors.to_dict("records")):
         for turn, hedge in enumerate(hedges):
-            chosen = (NEGATIONS[types[place, turn]],) if training_data == "mixed" else negations
+            own = NEGATIONS[types[index, turn]] if training_data == "mixed" else single
+            chosen = (own,) if own else NEGATIONS
             rows += [(anchor["id"], anchor["anchor"], anchor[hedge], anchor[name], hedge, name) for name in chosen]
     return check(pd.DataFrame(rows, columns=COLUMNS))
 
 
 def training_set(anchors: pd.DataFrame, training_data: str, size: int = 0, seed: int = 0) -> pd.DataFrame:
-    """The triples of one training, from the first `size` anchors (0: all) of the split "train".
-
-    Args:
-        training_data: one of `TRAINING_DATA`: as for `build`; "both + exclusions" adds the triples of `exclusions`; "NevIR"
-            (Weller §6) takes the training pairs at hand instead of anchors, all but the last `NEVIR_DEV`.
-    """
-    if training_data == "NevIR":
-        pairs = corpora.load("nevir", "train_sample")
-        train = pairs.head(len(pairs) - NEVIR_DEV)
-        return nevir(subset(train, size or len(train)))
+    """The triples of one training (see `build`), from the first `size` anchors (0: all) of the split "train"; "nevir" (Weller §6)
+    takes the training pairs at hand instead, all but the last `NEVIR_DEV`."""
+    if training_data == "nevir":
+        pairs = corpora.load("nevir", "train_sample")[:-NEVIR_DEV]
+        paired = subset(pairs, size or len(pairs)).rename(columns=authored.NEVIR_NAMES)
+        return check(authored.questions(paired).drop(columns="question"))
     train = anchors[anchors.split == "train"]
-    chosen = subset(train, size or len(train))
-    if training_data == "both + exclusions":
-        return pd.concat([build(chosen), exclusions()], ignore_index=True)
-    return build(chosen, training_data, seed)
-
-
-def exclusions() -> pd.DataFrame:
-    """Authored triples that exclude something ("X, but not Y"), two an item: a query, a passage that answers it, a passage about
-    what it excludes; and its twin, for which the two passages are swapped."""
-    asked = twins.questions(corpora.load("exclusions").rename(columns={"query": "anchor"}))
-    return check(asked.assign(hedge=EXCLUSION, negation=EXCLUSION)[COLUMNS])
-
-
-def nevir(pairs: pd.DataFrame) -> pd.DataFrame:
-    """NevIR's pairs as triples: each query with its document and the other one; two a pair.
-
-    Args:
-        pairs: id, q1, q2, doc1, doc2.
-    """
-    names = {"q1": "anchor", "q2": "twin", "doc1": "positive", "doc2": "negative"}
-    asked = twins.questions(pairs.rename(columns=names))
-    return check(asked.assign(hedge=asked.question, negation=asked.question)[COLUMNS])
+    return build(subset(train, size or len(train)), training_data, seed)
 
 
 def check(triples: pd.DataFrame) -> pd.DataFrame:
-    """The triples, if a contrastive loss can learn from every one.
-
-    Raises:
-        TripleError: no triples, a missing column, an empty text, or two of a triple's texts identical; names the first.
-    """
-    if missing := [column for column in COLUMNS if column not in triples]:
-        raise TripleError(f"The triples lack the columns {', '.join(missing)}; they have {', '.join(triples.columns)}.")
-    if triples.empty:
-        raise TripleError("There are no triples, so there is nothing to learn from.")
-    texts = triples[["anchor", "positive", "negative"]]
+    """The triples. StudyError: there are none, an empty text, or two of a triple's texts identical."""
+    texts = triples[TEXTS]
     empty = ~texts.map(lambda text: isinstance(text, str) and bool(text.strip())).all(axis=1)
     same = (texts.anchor == texts.negative) | (texts.positive == texts.negative) | (texts.anchor == texts.positive)
-    for fault, where in [("an empty text", empty), ("two identical texts", same)]:
-        if where.any():
-            first = triples[where].iloc[0]
-            raise TripleError(
-                f"{where.sum()} triples have {fault}; the first is anchor {first.id}, {first.hedge} / {first.negation}: "
-                f"{first.anchor!r}, {first.positive!r}, {first.negative!r}. Correct the text, or leave the anchor out."
-            )
+    faulty = empty | same
+    if triples.empty or faulty.any():
+        first = triples[faulty].head(1).to_dict("records")
+        raise StudyError(
+            f"{faulty.sum()} of {len(triples)} triples have an empty text or a double; the first: {first}."
+        )
     return triples
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def save(folder: str | Path, tables: dict[str, pd.DataFrame], card: str) -> Path:
+def save(folder: str | Path, tables: dict[str, pd.DataFrame], threshold: int, seed: int, variants: str) -> Path:
     """Write the triples as parquet, one file a split, with a card: `datasets.load_dataset(folder)` reads it in one line."""
     folder = paths.writable_folder(folder)
     for name, table in tables.items():
-        artefacts.write_table(check(table), folder / f"{name}.parquet")
-    files = "".join(f"      - split: {name}\n        path: {name}.parquet\n" for name in tables)
-    configs = f"configs:\n  - config_name: default\n    data_files:\n{files}"
-    header = f"---\nlicense: cc-by-4.0\nlanguage: en\n{configs}---\n\n"
+        artefacts.write_table(table, folder / f"{name}.parquet")
+    files = ", ".join(f"{{split: {name}, path: {name}.parquet}}" for name in tables)
+    sizes = [f"{name}: {len(table):,} of {table.id.nunique():,} anchors" for name, table in tables.items()]
+    made = {"threshold": threshold, "seed": seed, "variants": variants}
     with paths.write_atomically(folder / "README.md") as draft:
-        draft.write_text(header + card.strip() + "\n", encoding="utf-8")
+        draft.write_text(CARD.format(files=files, sizes="; ".join(sizes).capitalize(), **made), encoding="utf-8")
     return folder
 
 
-def load_variants(file: str | Path) -> pd.DataFrame:
-    """Anchors with their six variants, as notebook 02 leaves them (entailment may be missing in some or all).
-
-    Raises:
-        TripleError: no such file, or no such table.
-    """
-    return _read(file, {"id", "anchor", "entailment", *VARIANTS}, "02")
-
-
 def load_anchors(file: str | Path) -> pd.DataFrame:
-    """The anchors of notebook 03, with their split.
-
-    Raises:
-        TripleError: no such file or table, or a held-out anchor in the training or dev split.
-    """
-    table = _read(file, {"id", "anchor", "entailment", "split", *VARIANTS}, "03")
-    if leaked := set(table.id[table.split != "held out"]) & set(held_out()):
-        count = f"{len(leaked)} held-out anchors (the first is {min(leaked)})"
-        raise TripleError(f"A training on {paths.resolve(file)} would use {count}. {_how('03')}")
-    return table
-
-
-def _read(file: str | Path, columns: set[str], notebook: str) -> pd.DataFrame:
-    file = paths.resolve(file)
-    if not file.is_file():
-        raise TripleError(f"There are no anchors at {file}. {_how(notebook)}")
+    """The anchors of notebook 03, with their split. StudyError: no such file, or a held-out anchor to train on."""
+    if not paths.resolve(file).is_file():
+        raise StudyError(f"{file} isn't there. Make it: nblib run 03 out.ipynb (its run_dir says where it goes).")
     table = artefacts.read_table(file)
-    if missing := columns - set(table.columns):
-        raise TripleError(f"{file} has no column {', '.join(sorted(missing))}. {_how(notebook)}")
+    if leaked := set(table.id[table.split != "held out"]) & set(authored.held_out_ids()):
+        raise StudyError(f"{file} would train on {len(leaked)} held-out anchors, the first of them {min(leaked)}.")
     return table
-
-
-def _how(notebook: str) -> str:
-    return f"Make it: nblib run {notebook} out.ipynb (its run_dir says where it goes)."
-
-
-def card(parts: dict[str, pd.DataFrame], threshold: int, seed: int, variants: str = "authored") -> str:
-    """The card of exported triples: content, size, construction, limits.
-
-    Args:
-        variants: "authored", or the file of notebook 02 that they were built from.
-    """
-    sizes = "\n".join(f"| {name} | {table.id.nunique():,} | {len(table):,} |" for name, table in parts.items())
-    return f"""# HedgeTriple open
-
-Triples for contrastive training (Truong et al., *Learning Robust Negation Text Representations*, §3.1.3):
-`anchor`, `positive` (a hedged variant), `negative` (a negated one), `hedge` and `negation` (which), `id` (the anchor's).
-
-| split | anchors | triples |
-|---|---|---|
-{sizes}
-
-Made with a Levenshtein threshold of {threshold} characters on all six variants and seed {seed}. {_origin(variants)}
-"""
-
-
-def _origin(variants: str) -> str:
-    if variants != "authored":
-        return f"Anchors and variants: {variants}, synthesised by notebook 02; its sidecar says by which model."
-    return (
-        "300 further anchors are held out for the negation-type profile and in neither split. The texts were written by a\n"
-        "large language model under close instructions, not sampled from the paper's sources:\n"
-        "this is not the authors' HedgeTriple. Known weaknesses: the study's data card."
-    )

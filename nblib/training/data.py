@@ -1,124 +1,192 @@
-"""What `nblib train` trains on, in one table: where the texts come from, and how many of them one training takes."""
+"""What a training learns from: triples of anchors or of NevIR, pairs of Vahtola's families (§5), or, for the study's own
+encoder, a mixture of several kinds of batches, each with its own loss."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
-from datasets import DatasetDict
+from datasets import DatasetDict, concatenate_datasets
 
-from nblib.corpora import pairs, triples
-from nblib.models.folders import FinetuningError
-from nblib.training import batches, mixture
-from nblib.training.batches import labelled
+from nblib import corpora
+from nblib.corpora import anchors, authored, triples
+from nblib.corpora.wordnet import wordnet
+from nblib.errors import StudyError, check_numbers, one_of
+from nblib.training import batches
 from nblib.training.losses import LOSSES
+
+ENTAILMENT, CONTRADICTION = 0, 2  # SNLI's labels; 1 is neutral
+PARAPHRASED = ("COCO", "sentence-compression", "Simple Wikipedia")  # of `anchors.SOURCES`
+SHORT = 16  # words at most of a paraphrase
+MIXTURE, WITH_EXCLUSIONS = "mixture", "both+exclusions"
+RELATED = ["anchor", "related", "source"]
+
+
+def snli_classes() -> pd.DataFrame:
+    """SNLI's dev and test pairs: query (the premise), document (the hypothesis), label."""
+    table = pd.DataFrame(anchors.read("SNLI"))
+    table = table.drop_duplicates(["premise", "hypothesis"], ignore_index=True)
+    return table.rename(columns={"premise": "query", "hypothesis": "document"})[["query", "document", "label"]]
+
+
+def nli() -> pd.DataFrame:
+    """SNLI's premises with a sentence that each entails and one that contradicts it: anchor, positive_1, negative_1, source."""
+    table = snli_classes()
+    table = table[table["query"] != table.document].drop_duplicates(["query", "label"])
+    table = table.pivot(index="query", columns="label", values="document").dropna(subset=[ENTAILMENT, CONTRADICTION])
+    sides = {"positive_1": table[ENTAILMENT].to_numpy(), "negative_1": table[CONTRADICTION].to_numpy()}
+    return pd.DataFrame({"anchor": table.index, **sides, "source": "SNLI"})
+
+
+def stsb() -> pd.DataFrame:
+    """STSB's training pairs: anchor, other, score (0 to 1), source."""
+    table = corpora.load("stsb", "train")
+    named = table.rename(columns={"sentence1": "anchor", "sentence2": "other"})[["anchor", "other", "score"]]
+    return named.assign(score=table.score / 5, source="STSB")
+
+
+def paraphrases() -> pd.DataFrame:
+    """Short sentences with a paraphrase, as the models called "paraphrase-…" have learnt from: anchor, positive_1, source."""
+    pool = anchors.proxies()
+    pool = pool[pool.source.isin(PARAPHRASED) & (pool.words <= SHORT)]
+    return pool.rename(columns={"entailment": "positive_1"})[["anchor", "positive_1", "source"]]
+
+
+PAIRS = {"snli_classes": snli_classes, "nli": nli, "stsb": stsb, "paraphrases": paraphrases}
+KNOWN = (*triples.TRAINING_DATA, WITH_EXCLUSIONS, *PAIRS, MIXTURE)
+
+
+def sample(table: pd.DataFrame, size: int, seed: int, by: str = "source") -> pd.DataFrame:
+    """So many rows in random order, equally many of each value of a column (a remainder is left out; StudyError: too few)."""
+    counts = table[by].value_counts()
+    share = size // len(counts)
+    if not 0 < share <= counts.min():
+        raise StudyError(f"Of {len(counts)} sources with {counts.min()} pairs or more each, {size} can't be sampled.")
+    return table.groupby(by).sample(share, random_state=seed).sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of batch."""
+
+    loss: str  # one of `LOSSES`
+    weight: float = 1.0  # of its loss
+    repeats: int = 1  # how often an epoch takes each example
+    sizes: Mapping[str, int] = field(default_factory=dict)  # of retention alone: source (`SOURCES`) → number of pairs
+
+    def __post_init__(self) -> None:
+        one_of(self.loss, LOSSES, "loss")
+        check_numbers(0, weight=self.weight, repeats=self.repeats)
+
+
+def retention(kind: Kind, split_anchors: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Pairs of related sentences: `RELATED`, sampled from some of `SOURCES`, of each equally many of its sources as far as they
+    last. StudyError: an unknown source, or fewer pairs than asked for."""
+    tables = []
+    for name, size in kind.sizes.items():
+        table = SOURCES[one_of(name, SOURCES, "text for retention")](split_anchors)
+        table = table.drop_duplicates("anchor").sample(frac=1, random_state=seed)
+        if len(table) < size:
+            raise StudyError(f"There are {len(table)} pairs of {name!r} for retention, not {size}. Ask for fewer.")
+        turn = table.groupby("source").cumcount()  # a source's first pairs before its second ones
+        tables.append(table.loc[turn.sort_values(kind="stable").index[:size], RELATED])
+    return pd.concat(tables, ignore_index=True)
+
+
+def _definitions(split_anchors: pd.DataFrame) -> pd.DataFrame:
+    """WordNet's definitions of a noun and of its hypernym, each after its word."""
+    rows = []
+    for synset in wordnet().all_synsets("n"):
+        if above := synset.hypernyms():
+            pair = [f"{one.lemma_names()[0].replace('_', ' ')}: {one.definition()}" for one in (synset, above[0])]
+            rows.append((*pair, synset.lexname()))
+    return pd.DataFrame(rows, columns=RELATED)
+
+
+SOURCES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "general": lambda split_anchors: anchors.proxies().rename(columns={"entailment": "related"}),
+    "authored": lambda split_anchors: (
+        split_anchors[split_anchors.split == "train"].rename(columns={"entailment": "related"}).assign(source="anchors")
+    ),
+    "definitions": _definitions,
+}
+
+
+def passages() -> pd.DataFrame:
+    """The contrast passages' and exclusions' training queries with the passage that answers each: `RELATED`."""
+    tables = [read("train")[["anchor", "positive"]] for read in (authored.contrast_passages, authored.exclusions)]
+    return pd.concat(tables, ignore_index=True).rename(columns={"positive": "related"}).assign(source="passages")
+
+
+def _shuffled(table: pd.DataFrame, seed: int) -> pd.DataFrame:
+    return table.iloc[np.random.default_rng(seed).permutation(len(table))]
+
+
+TABLES: dict[str, Callable[[Kind, pd.DataFrame, int], pd.DataFrame]] = {
+    "statements": lambda kind, split_anchors, seed: triples.training_set(split_anchors, "both"),
+    "contrast": lambda kind, _, seed: _shuffled(authored.contrast_passages("train"), seed),
+    "exclusions": lambda kind, _, seed: _shuffled(authored.exclusions("train"), seed),
+    "retention": retention,
+    "passages": lambda kind, _, seed: batches.groups(_shuffled(passages(), seed), size=2),  # as passages are long
+}
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Texts to train on.
+    """The examples of a training."""
 
-    Attributes:
-        about: what they are, in a model card.
-        layouts: how examples can be formed of them (`batches.LAYOUTS`).
-        read: gives examples in the one layout they have; None for triples.
-        training_set: triples: which (`triples.training_set`).
-        balanced_by: a sample has equally many examples of each value of this column.
-        family: the family of Vahtola's that models trained on such data belong to; its trainings are scored on SemAntoNeg.
-        size, epochs, learning_rate: a training's defaults; size 0 is all.
-    """
-
-    about: str
-    layouts: tuple[str, ...]
-    read: Callable[[], pd.DataFrame] | None = None
-    training_set: str = ""
-    balanced_by: str = "source"
-    family: str = ""
-    size: int = 2000  # some minutes on a CPU, and as many as the scarcest of the paraphrases allow
-    epochs: int = 1
-    learning_rate: float = 5e-5  # notebook 04's for the small encoder, chosen on dev data
+    datasets: DatasetDict  # by kind, each in the layout of its loss; a batch holds one kind
+    items: int  # how many anchors, or of other data pairs, they are made from
+    seen: frozenset[str]  # ids that are trained on, to be left out of dev data
 
 
-def _snli() -> pd.DataFrame:
-    return pairs.snli().rename(columns={"premise": "query", "hypothesis": "document"})[["query", "document", "label"]]
-
-
-MIXTURE = "mixture"
-_TRIPLES = ("positive", "anchor", "labelled")
-DATA = {
-    "nevir": TrainingData(
-        "NevIR's training pairs at hand", _TRIPLES, training_set="NevIR", balanced_by="label", size=0, epochs=20,
-        learning_rate=2e-5,  # the paper's for bi-encoders
-    ),
-    "triples": TrainingData(
-        "the study's triples: anchors with their hedges and negations", _TRIPLES, training_set="both", balanced_by="label",
-        size=1500,
-    ),
-    "snli": TrainingData(
-        "pairs of SNLI dev and test, a third of each class", ("labelled",), _snli, balanced_by="label", size=1500
-    ),
-    "nli": TrainingData(
-        "SNLI dev and test, entailed and contradicting sentence", ("positive",), pairs.contrasted, family="NLI"
-    ),
-    "stsb": TrainingData("STSB train", ("scored",), pairs.graded, family="STSB"),
-    "paraphrases": TrainingData(
-        "COCO captions of one picture, compressed news sentences, rewritten Wikipedia sentences", ("positive",),
-        pairs.paraphrases, family="paraphrase",
-    ),
-    MIXTURE: TrainingData(
-        "the study's triples, contrast passages and exclusions", ("positive", "labelled"), size=0
-    ),
-}  # fmt: skip
-
-
-def default_loss(name: str, architecture: str) -> str:
-    """The loss that trains an architecture on such data.
-
-    Raises:
-        FinetuningError: there is none.
-    """
-    for loss, entry in LOSSES.items():
-        if entry.architecture == architecture and entry.layout in DATA[name].layouts:
-            return loss
-    raise FinetuningError(f"No loss trains a {architecture} on {name}. Choose another architecture, or other data.")
-
-
-def examples(name: str, loss: str, anchors_file: str | Path, size: int, seed: int) -> DatasetDict:
-    """The examples of a training, in the layout of its loss.
-
-    Raises:
-        FinetuningError: a part of the mixture.
-        AnchorError, CorpusError, TripleError, PairError: see `load`.
-    """
-    if name != MIXTURE:
-        layout = LOSSES[loss].layout
-        return batches.data_sets(load(name, layout, anchors_file, size, seed), layout)
-    if size:
-        raise FinetuningError("The mixture is taken whole. Leave out --size, or set it to 0.")
-    kinds = {kind: mixture.Kind(loss) for kind in mixture.TABLES if kind not in mixture.UNLABELLED}
-    return mixture.data_sets(kinds, triples.load_anchors(anchors_file), seed)
-
-
-def load(name: str, layout: str, anchors_file: str | Path, size: int, seed: int) -> pd.DataFrame:
-    """Texts to train on, as `batches.data_sets` takes them.
+def load(
+    training_data: str,
+    split_anchors: pd.DataFrame,
+    loss: str = "in-batch",
+    kinds: Mapping[str, Kind] | None = None,
+    size: int = 0,
+    seed: int = 0,
+) -> TrainingData:
+    """The examples of a training.
 
     Args:
-        layout: labelled pairs are sampled; of triples the first `size` anchors (or pairs of NevIR) are taken.
-        anchors_file: for triples, what notebook 03 has left; anchors held out or for dev stay out.
-        size: 0 takes all.
-        seed: of the draw.
+        training_data: one of `KNOWN`.
+        split_anchors: from notebook 03 (`triples.load_anchors`).
+        kinds: of a mixture: name (of `TABLES`) → kind of batch.
+        size: of triples the first so many anchors (or pairs of NevIR); of pairs, also labelled ones of triples, a random sample;
+            0: all, as of a mixture.
 
     Raises:
-        AnchorError, CorpusError, TripleError: the texts aren't there.
-        PairError: fewer than asked for.
+        StudyError: unknown data, a loss that wants another layout, or texts that aren't there.
     """
-    chosen = DATA[name]
-    if chosen.read is None:
-        apart = triples.load_anchors(anchors_file)
-        if layout != "labelled":
-            return triples.training_set(apart, chosen.training_set, size)
-        table = labelled(triples.training_set(apart, chosen.training_set))
+    one_of(training_data, KNOWN, "training data")
+    layout, whole = LOSSES[loss].layout, None
+    if training_data == MIXTURE:
+        if not kinds or size:
+            raise StudyError("A mixture needs kinds, and is taken whole. Set kinds, and size to 0.")
+        tables = {
+            name: TABLES[one_of(name, TABLES, "kind of batch")](kind, split_anchors, seed)
+            for name, kind in kinds.items()
+        }
+        whole = split_anchors[split_anchors.split == "train"]
+    elif training_data in PAIRS:
+        tables = {"pairs": PAIRS[training_data]()}
     else:
-        table = chosen.read()
-    chosen_pairs = pairs.sample(table, size, seed, by=chosen.balanced_by) if size else table
-    return chosen_pairs.drop(columns="source", errors="ignore")
+        of_anchors = training_data.removesuffix("+exclusions")
+        whole = triples.training_set(split_anchors, of_anchors, 0 if layout == "labelled" else size, seed)
+        tables = {"statements": whole}
+        if training_data == WITH_EXCLUSIONS:
+            tables["exclusions"] = authored.questions(corpora.load("exclusions").rename(columns={"query": "anchor"}))
+        if layout == "labelled":
+            tables = {name: batches.labelled(table) for name, table in tables.items()}
+    datasets = {}
+    for name, table in tables.items():
+        if size and "positive" not in table:
+            table = sample(table, size, seed, by="source" if "source" in table else "label")
+        own = kinds[name] if kinds else Kind(loss)
+        laid_out = batches.lay_out(table.drop(columns="source", errors="ignore"), LOSSES[own.loss].layout)
+        datasets[name] = concatenate_datasets([laid_out] * own.repeats)
+    seen = frozenset(whole.id) if whole is not None else frozenset()
+    items = len(seen) if seen and not (size and layout == "labelled") else sum(map(len, datasets.values()))
+    return TrainingData(DatasetDict(datasets), items, seen)

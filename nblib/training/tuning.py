@@ -1,13 +1,12 @@
-"""A whole training: train, measure, interpolate, keep; or find what was kept when it was trained from the same before.
+"""A whole training: train, measure on dev data, interpolate with the base, keep; or find it again where it was run before.
 
-The training record (`records`) has what a notebook draws: the loss (`history`), the dev scores after every epoch (`epochs`),
-those of every α (`alphas`), and the kept model's predictions for the dev items (`predictions`). Where the weights are gone,
-the record is shown.
+Kept are `encoders/<name>` (interpolated with its base), `<name>-a050` or the like for each further interpolation, `<name>-lora`
+of a LoRA; and the record, with the tables history, epochs, alphas and predictions.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,193 +16,138 @@ from datasets import DatasetDict
 from torch import nn
 
 from nblib import artefacts, paths
+from nblib.errors import StudyError
 from nblib.models import encoders
-from nblib.models.folders import FinetuningError
-from nblib.training import checkpoints, finished, interpolation, records, trainer
+from nblib.training import interpolation, records, trainer
 from nblib.training.dev_scores import DevEvaluator, choose_alpha
-from nblib.training.records import Trained
-from nblib.training.trainer import Settings
+from nblib.training.records import TrainingRecord
+from nblib.training.trainer import ARCHITECTURES, TrainingSettings
 
 
 @dataclass(frozen=True)
-class Tuned(Trained):
-    """A finished training with what was measured on dev data."""
+class Plan:
+    """A training (see `trainer.train`) and what is kept of it."""
+
+    settings: TrainingSettings
+    datasets: DatasetDict
+    run_dir: str | Path
+    name: str
+    evaluator: DevEvaluator | None = None  # measures base, epochs (if `every_epoch`) and `alphas`
+    every_epoch: bool = True
+    alphas: tuple[float, ...] = (1.0,)  # above 0 (the base) to 1 (as trained); of several `choose_alpha` keeps one
+    sts_budget: float = 100.0  # points of general ability that may be lost
+    interpolations: tuple[float, ...] = ()  # further values of α, each kept as a model of its own
+    about: Mapping[str, Any] = field(default_factory=dict)  # for the record: variant, training_data, scale, …
+
+    def __post_init__(self) -> None:
+        if not self.alphas or not all(0 < alpha <= 1 for alpha in (*self.alphas, *self.interpolations)):
+            raise StudyError("alphas must be one number or more above 0 (the base) to 1 (as trained), such as 1.0.")
+
+    def folder(self, kind: str, name: str = "") -> Path:
+        """Where encoders, trainings or checkpoints are kept."""
+        return paths.inside(self.run_dir, kind, name or self.name)
 
     @property
-    def epochs(self) -> pd.DataFrame:
-        """Dev scores by epoch (0: the base); empty where nothing was measured."""
-        return self.record.table("epochs")
+    def between(self) -> dict[str, float]:
+        """The further interpolations: name → α."""
+        return {f"{self.name}-a{100 * alpha:03.0f}": alpha for alpha in self.interpolations}
 
     @property
-    def alphas(self) -> pd.DataFrame:
-        """Dev scores by α (0: the base, 1: as trained); empty where nothing was measured."""
-        return self.record.table("alphas")
+    def lora(self) -> list[str]:
+        """The name of the LoRA, where one is trained."""
+        return [f"{self.name}-lora"] * (self.settings.method == "lora")
 
-    @property
-    def predictions(self) -> pd.DataFrame:
-        """Of the kept model, for each dev item; empty where nothing was measured."""
-        return self.record.table("predictions")
-
-    @property
-    def alpha(self) -> float:
-        """How far from the base to the trained weights the kept model is."""
-        return self.record.about["alpha"]
-
-    def compared(self) -> pd.DataFrame:
-        """Dev scores before and after: set, kind, n, base, tuned, difference."""
-        base, tuned = (self.alphas[self.alphas.alpha == alpha].reset_index(drop=True) for alpha in (0.0, self.alpha))
-        table = base[["set", "kind", "n"]].assign(base=base.value, tuned=tuned.value)
-        return table.assign(difference=table.tuned - table.base)
+    def made_from(self, base: nn.Module) -> dict[str, Any]:
+        """All that decides the result of training from a base, for the record."""
+        measured = {name: getattr(self, name) for name in ("alphas", "interpolations", "every_epoch", "sts_budget")}
+        if self.evaluator:
+            measured["dev"] = [self.evaluator.data, records.texts_sha256(self.evaluator.anchors.to_numpy().tolist())]
+        texts = {"texts": trainer.texts_sha256(self.datasets), "base_weights": encoders.fingerprint(base)}
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        settings = {"code_version": trainer.CODE_VERSION, "device": device, **self.settings.described()}
+        return {**settings, **texts, **measured}
 
 
-def tune(
-    architecture: str,
-    settings: Settings,
-    data: DatasetDict,
-    folder: str | Path,
-    record: str | Path,
-    scratch: str | Path,
-    /,
-    *,
-    evaluator: DevEvaluator | None = None,
-    every_epoch: bool = True,
-    alphas: Sequence[float] = (),
-    sts_budget: float = 100.0,
-    interpolations: Sequence[float] = (),
-    source: str = "",
-    again: bool = False,
-    **about: Any,
-) -> Tuned:
-    """Train, leave the model and its record; or find both again, or the record alone, where they are of the same training.
-
-    Args:
-        architecture, settings, data: see `trainer.train`.
-        folder: of the model to keep. The `interpolations` go next to it, named with `-a050` or the like, and the LoRA
-            (if one was trained) with `-lora`.
-        record: the folder of the training record.
-        scratch: for checkpoints; removed at the end.
-        evaluator: measures the base, the model after `every_epoch`, and each of the `alphas`.
-        alphas: these are measured, and the largest within `sts_budget` is kept (`dev_scores.choose_alpha`);
-            without any, the trained weights are.
-        source: one line on the training data, for the model card.
-        again: train even if it was trained before.
-        about: for the sidecar.
-
-    Raises:
-        FinetuningError: an α that is not above 0 and up to 1.
-        FinetuningError, ModelError, RankerError: see `trainer.train`.
-    """
-    if outside := [a for a in (*alphas, *interpolations) if not 0 < a <= 1]:
-        raise FinetuningError(f"α goes from 0 (the base) to 1 (as trained), and can't be {outside[0]}.")
-    folder, scratch = paths.resolve(folder), paths.resolve(scratch)
-    start = trainer.ARCHITECTURES[architecture].load(settings, data).model
-    dev = evaluator and [evaluator.data, finished.texts_sha256(evaluator.anchors.to_numpy().tolist())]
-    made_from = {
-        **settings.described(), "architecture": architecture, "alphas": list(alphas), "sts_budget": sts_budget,
-        "interpolations": list(interpolations), "dev": dev, "every_epoch": every_epoch,
-    }  # fmt: skip
-    texts, base_weights = trainer.texts_sha256(data), encoders.fingerprint(start)
-    fingerprint = finished.fingerprint(
-        trainer.CODE_VERSION, made_from, texts, base_weights, "cuda" if torch.cuda.is_available() else "cpu"
-    )
-    parts = {folder.with_name(f"{folder.name}-a{100 * part:03.0f}"): part for part in interpolations}
-    lora = folder.with_name(f"{folder.name}-lora") if settings.method == "lora" else None
-    models = list(filter(None, [folder, *parts, lora]))
-    checked = {"code_version": trainer.CODE_VERSION, "texts": texts, "base_weights": base_weights}
-    wanted = ["epochs"] * bool(evaluator) + ["alphas"] * bool(alphas)
-    if not again and (kept := records.find(record, {**made_from, **checked}, wanted, about)):
-        has_model = all(finished.is_finished(left, fingerprint) for left in models)
-        if has_model and kept.unknown:
-            kept = kept.complete({**made_from, **checked})
-        if has_model or not folder.is_dir():
-            return Tuned(folder, kept, found=True, has_model=has_model)
-    for left in models:
-        artefacts.check_replaceable(left)
-    measured_before = scratch / "epochs.csv"
-    if evaluator and measured_before.is_file() and checkpoints.last_checkpoint(scratch):
-        evaluator.resume(artefacts.read_table(measured_before))
-
-    def evaluate(model: nn.Module, epoch: int) -> None:
-        evaluator(model, epoch)
-        artefacts.write_table(evaluator.table(), measured_before)
-
-    before = evaluator(evaluator.base.model, 0) if evaluator else None
+def fit_and_keep(plan: Plan) -> TrainingRecord:
+    """Train, leave the models and the record; or find them again where they are of the same training. StudyError: see
+    `trainer.train`; or a folder is in the way that is no model of this study."""
+    start = ARCHITECTURES[plan.settings.architecture].load(plan.settings, plan.datasets).model
+    made_from = plan.made_from(start)
+    left = [plan.folder("encoders", name) for name in (plan.name, *plan.between, *plan.lora)]
+    record = records.find(plan.folder("trainings"), made_from)
+    if record and all(model.is_dir() for model in left):
+        return record
+    for model in left:
+        artefacts.check_replaceable(model)
+    for name in (plan.name, *plan.between):
+        records.forget(plan.folder("trainings", name))  # a record says that its weights are there
+    epochs = _EpochScores(plan)
+    if plan.evaluator and 0 not in epochs.tables:
+        epochs(plan.evaluator.base.model, 0)
     started = time.perf_counter()
-    each = evaluate if evaluator and every_epoch else None
-    model, history = trainer.train(architecture, settings, data, scratch, evaluate=each)
+    after_epoch = epochs if plan.evaluator and plan.every_epoch else None
+    tuned, history = trainer.train(plan.settings, plan.datasets, plan.folder("checkpoints"), after_epoch=after_epoch)
     seconds = time.perf_counter() - started
-    by_alpha, alpha, predicted = pd.DataFrame(), 1.0, {}
-    if alphas:
-        by_alpha = [before.assign(alpha=0.0)]
-        for a in alphas:
-            by_alpha.append(evaluator.measure(interpolation.interpolate(start, model, a)).assign(alpha=a))
-            predicted[a] = evaluator.predicted
-        by_alpha = pd.concat(by_alpha, ignore_index=True)
-        alpha = choose_alpha(by_alpha, sts_budget) if len(alphas) > 1 else float(alphas[0])
-        if not every_epoch:
-            end = by_alpha[by_alpha.alpha == 1].drop(columns="alpha")
-            evaluator.measured[settings.epochs] = end.assign(epoch=settings.epochs)
-    by_epoch = evaluator.table() if evaluator else pd.DataFrame()
-    about |= {
-        **settings.described(), "architecture": architecture, "alpha": alpha, "seconds": seconds,
-        finished.TRAINED_FROM: fingerprint,
-    }  # fmt: skip
-    card = model_card(folder.name, architecture, settings, alpha, source, by_alpha, seconds)
-    for place, part in parts.items():
-        interpolation.save(interpolation.interpolate(start, model, part), place, card, **{**about, "alpha": part})
-    if lora:
-        interpolation.save_adapter(model, lora, card, **about)
-    interpolation.save(interpolation.interpolate(start, model, alpha), folder, card, **about)
-    tables = {"history": history, "epochs": by_epoch, "alphas": by_alpha}
-    tables["predictions"] = predicted.get(alpha, pd.DataFrame())
-    kept = records.save(record, {**made_from, **checked}, tables, **about)  # last: it is done
-    checkpoints.forget(scratch)
-    return Tuned(folder, kept)
+    alphas, predictions, alpha = _measure_alphas(plan, start, tuned, epochs)
+    base = paths.resolve(plan.settings.base)
+    about = {**plan.settings.described(), "base": base.name if base.is_dir() else plan.settings.base}
+    about |= {**plan.about, "name": plan.name, "alpha": alpha, "seconds": seconds}
+    for name, part in {**plan.between, plan.name: alpha}.items():
+        _save(start, tuned, plan.folder("encoders", name), alphas, {**about, "name": name, "alpha": part})
+    for name in plan.lora:
+        with artefacts.write(plan.folder("encoders", name), about) as draft:
+            interpolation.save_lora(tuned, draft, about["base"], alpha)
+    for name, part in plan.between.items():
+        records.save(plan.folder("trainings", name), made_from, {}, **{**about, "name": name, "alpha": part})
+    tables = {"history": history, "epochs": epochs.table(), "alphas": alphas, "predictions": predictions}
+    record = records.save(plan.folder("trainings"), made_from, tables, **about)  # last: it is done
+    records.forget(plan.folder("checkpoints"))
+    return record
 
 
-def model_card(
-    name: str, architecture: str, settings: Settings, alpha: float, data: str, curve: pd.DataFrame, seconds: float
-) -> str:
-    """A model card: what it is, from which data and settings, its dev scores and the base's.
+class _EpochScores:
+    """The dev scores by epoch, beside the checkpoints, so that they survive an interruption."""
 
-    Args:
-        data: one line on the training data.
-        curve: dev scores by α, or an empty table.
-    """
-    scores = ""
-    if len(curve):
-        shown = curve[curve.kind != "diagnostic"] if "kind" in curve else curve
-        wide = shown[shown.alpha.isin([0.0, alpha])].pivot(index="set", columns="alpha", values="value")
-        rows = "\n".join(f"| {name} | {wide[0.0][name]:.1f} | {wide[alpha][name]:.1f} |" for name in shown.set.unique())
-        scores = f"""**Dev scores** (percent; nothing here is a test score):
+    def __init__(self, plan: Plan) -> None:
+        self.evaluator, self.file = plan.evaluator, plan.folder("checkpoints") / "epochs.csv"
+        resumed = self.file.is_file() and records.last_checkpoint(self.file.parent)
+        table = artefacts.read_table(self.file) if resumed else pd.DataFrame({"epoch": []})
+        self.tables = {int(epoch): part for epoch, part in table.groupby("epoch", sort=False)}
 
-| | {settings.base} | {name} |
-|---|---|---|
-{rows}
+    def __call__(self, model: nn.Module, epoch: int) -> None:
+        self.tables[epoch] = self.evaluator.measure(model).assign(epoch=epoch)
+        artefacts.write_table(self.table(), self.file)
 
-"""
-    listed = "\n".join(f"| {key} | {value} |" for key, value in settings.described().items())
-    return f"""---
-base_model: {settings.base}
-library_name: sentence-transformers
-license: {"apache-2.0" if settings.base.startswith("all-") else "other"}
----
+    def table(self) -> pd.DataFrame:
+        return pd.concat(self.tables.values(), ignore_index=True) if self.tables else pd.DataFrame()
 
-# {name}
 
-{settings.base}, trained further as a {architecture} to tell apart what a negation changes, then interpolated with its base:
-α = {alpha:g}.
+def _measure_alphas(
+    plan: Plan, start: nn.Module, tuned: nn.Module, epochs: _EpochScores
+) -> tuple[pd.DataFrame, pd.DataFrame, float]:
+    """The dev scores by α (0: the base), the dev predictions of the α to keep, and that."""
+    if not plan.evaluator:
+        return pd.DataFrame(), pd.DataFrame(), max(plan.alphas)
+    scores, predictions = [epochs.tables[0].drop(columns="epoch").assign(alpha=0.0)], {}
+    for alpha in plan.alphas:
+        scores.append(plan.evaluator.measure(interpolation.interpolate(start, tuned, alpha)).assign(alpha=alpha))
+        predictions[alpha] = plan.evaluator.predicted
+    table = pd.concat(scores, ignore_index=True)
+    alpha = choose_alpha(table, plan.sts_budget) if len(plan.alphas) > 1 else plan.alphas[0]
+    if not plan.every_epoch and 1.0 in plan.alphas:
+        end = table[table.alpha == 1].drop(columns="alpha")
+        epochs.tables[plan.settings.epochs] = end.assign(epoch=plan.settings.epochs)
+    return table, predictions[alpha], float(alpha)
 
-**Data.** {data}
 
-{scores}**Settings** (trained in {seconds:.0f} s):
-
-| | |
-|---|---|
-{listed}
-
-**Provenance.** {artefacts.provenance_line()}; {artefacts.BESIDE}.
-
-**Use.** {trainer.ARCHITECTURES[architecture].use}. **Limits.** English; one voice of training data; similarities are
-lower than the base's for anything negated, so thresholds tuned for the base need tuning anew.
-"""
+def _save(start: nn.Module, tuned: nn.Module, folder: Path, scores: pd.DataFrame, about: Mapping[str, Any]) -> None:
+    """Leave an interpolated model as sentence-transformers saves it, with dev scores under the library's card."""
+    model = interpolation.interpolate(start, tuned, about["alpha"])
+    model.model_card_data = tuned.model_card_data  # how it was trained
+    model.model_card_data.register_model(model)
+    wide = scores.pivot(index="set", columns="alpha", values="value").round(1).to_string() if len(scores) else "none"
+    with artefacts.write(folder, about) as draft:
+        model.save_pretrained(str(draft))
+        with open(draft / artefacts.CARD, "a", encoding="utf-8") as card:
+            head = f"Dev scores by α, from {about['base']} (0) to as trained (1). Here: α = {about['alpha']:g}"
+            card.write(f"\n## {head}\n\n```\n{wide}\n```\n")

@@ -1,15 +1,16 @@
 """What a step sees: how triples become examples, and which of them share a batch."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.encoders import toy_triples, with_exclusions
+from support.encoders import toy_triples
 
-from nblib.corpora import triples
-from nblib.models.folders import FinetuningError
+from nblib.corpora import authored
+from nblib.errors import StudyError
 from nblib.training import batches
 from nblib.training.batches import AnchorBatches
 
@@ -30,22 +31,13 @@ def test_together_an_example_is_an_anchor_with_all_its_positives_and_negatives()
     assert len(grouped) == 2
     first = table[table.id == "t-0"]
     assert grouped.iloc[0].tolist() == [first.anchor.iloc[0], *first.positive.unique(), *first.negative.unique()]
-    with pytest.raises(triples.TripleError, match="between 1 and 2 positives for an anchor;"):
+    with pytest.raises(StudyError, match="between 1 and 2 positives"):
         batches.examples(table[(table.id == "t-0") | (table.hedge == "word")], together=True)
 
 
 def test_anchors_with_unequally_many_negatives_are_refused():
-    with pytest.raises(triples.TripleError, match="between 3 and 4 negatives"):
+    with pytest.raises(StudyError, match="between 3 and 4 negatives"):
         batches.examples(toy_triples(2).iloc[1:])
-    with pytest.raises(triples.TripleError, match="There are no triples"):
-        batches.examples(toy_triples(1).head(0))
-
-
-def test_statements_and_exclusions_are_kinds_of_their_own():
-    data = batches.data_sets(with_exclusions(3), "anchor")
-    assert {kind: len(part) for kind, part in data.items()} == {"statements": 3, "exclusions": 8}
-    assert data["exclusions"].column_names == ["anchor", "positive_1", "negative_1"]
-    assert list(batches.data_sets(toy_triples(2), "positive")) == ["statements"]
 
 
 def test_labelled_a_hedge_is_right_and_a_negation_wrong():
@@ -59,14 +51,38 @@ def test_labelled_a_hedge_is_right_and_a_negation_wrong():
     assert not set(pairs.document[pairs.label == 0]) & set(table.positive)
 
 
-def test_triples_have_no_scores():
-    with pytest.raises(
-        FinetuningError, match=r"learns from a pair with a score; triples have none\. Choose another loss"
-    ):
-        batches.data_sets(toy_triples(), "scored")
+PAIRED = authored.exclusions("dev").head(3)
 
 
-# --- batches ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("layout", "columns", "rows"),
+    [
+        ("positive", ["anchor", "positive_1", "negative_1"], 6),
+        ("labelled", ["query", "document", "label"], 12),
+        ("paired queries", ["anchor", "twin", "positive", "negative"], 3),
+    ],
+)
+def test_paired_queries_have_every_layout_of_triples_and_their_own(layout, columns, rows):
+    laid_out = batches.lay_out(PAIRED, layout)
+    assert (laid_out.column_names, len(laid_out)) == (columns, rows)
+
+
+@pytest.mark.parametrize("layout", ["scored", "texts", "paired queries"])
+def test_what_has_a_layout_already_is_left_and_what_cannot_have_it_is_refused(layout):
+    with pytest.raises(StudyError, match=f"layout '{layout}' can't learn from these texts"):
+        batches.lay_out(toy_triples(), layout)
+    table = pd.DataFrame({"anchor": ["a"], "other": ["b"], "score": [0.5]})
+    pd.testing.assert_frame_equal(batches.lay_out(table, "scored").to_pandas(), table)
+
+
+def test_groups_are_of_similar_length_and_keep_pairs_together():
+    lengths = np.random.default_rng(0).permutation(range(1, 23))
+    table = pd.DataFrame({"anchor": ["a" * n for n in lengths], "related": ["b" * n for n in lengths]})
+    rows = batches.groups(table).to_numpy()
+    assert rows.shape == (5, 8), "twenty of 22 pairs, four an example"
+    for row in rows:
+        assert [len(text) for text in row[::2]] == [len(text) for text in row[1::2]]
+    assert max(map(len, rows[0])) == 4
 
 
 def sampler(anchors, batch_size, seed=0, epoch=0):
