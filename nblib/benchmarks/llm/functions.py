@@ -1,7 +1,4 @@
-"""What this folder's YAML files call: rows as documents, prompts, and the value of an answer.
-
-lm-eval loads this file by its path, outside the package.
-"""
+"""What this folder's YAML files call, rows as documents and prompts; lm-eval loads this file by its path."""
 
 import re
 import zlib
@@ -11,19 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from datasets import Dataset
-from scipy.stats import spearmanr
 
 from nblib import corpora
 from nblib.benchmarks import catalogue
 from nblib.results import published
 
 NUMBER = re.compile(r"[-+−–]?\s?(?:\d+(?:[.,]\d+)?|\.\d+)")
-NEUTRAL = 0.0  # the middle of the scale: the value of an answer without a score
-OPTIONS = 3
 
 
 def _rows(source: str, limit: int, seed: int) -> pd.DataFrame:
-    """The test rows of a task of `nblib.benchmarks.catalogue`; of a random `limit` of its items where that is not 0."""
+    """The test rows of a benchmark, of a random `limit` of its items where that is not 0."""
     rows = catalogue.get(source).rows("test")
     ids = pd.Series(rows.id.unique())
     if 0 < limit < len(ids):
@@ -31,18 +25,12 @@ def _rows(source: str, limit: int, seed: int) -> pd.DataFrame:
     return rows.reset_index(drop=True)
 
 
-def _documents(rows: pd.DataFrame) -> dict[str, Dataset]:
-    return {"test": Dataset.from_pandas(rows, preserve_index=False)}
+def _documents(**tables: pd.DataFrame) -> dict[str, Dataset]:
+    return {split: Dataset.from_pandas(table, preserve_index=False) for split, table in tables.items()}
 
 
-# --- which of two documents (Truong §5.2) -----------------------------------------------------------------------------
-
-
-def ranking(source: str, limit: int = 0, seed: int = 0, **_: Any) -> dict[str, Dataset]:
-    """Each question twice: with the documents as the benchmark gives them, and swapped.
-
-    `target` is the place of the document that is wanted, from 0. The paper doesn't say which order it used.
-    """
+def ranking(source: str, limit: int, seed: int, **_: Any) -> dict[str, Dataset]:
+    """Each question twice, with the documents as given and swapped: Truong §5.2 doesn't say in which order."""
     rows = _rows(source, limit, seed)
     negative = rows.negatives.str[0]
     # an item's second query wants its second document
@@ -53,7 +41,7 @@ def ranking(source: str, limit: int = 0, seed: int = 0, **_: Any) -> dict[str, D
         kept.assign(order="given", target=second.astype(int), **given),
         kept.assign(order="swapped", target=1 - second.astype(int), first=given["second"], second=given["first"]),
     ]
-    return _documents(pd.concat(orders, ignore_index=True))
+    return _documents(test=pd.concat(orders, ignore_index=True))
 
 
 def ranking_prompt(document: dict) -> str:
@@ -61,12 +49,9 @@ def ranking_prompt(document: dict) -> str:
     return template.format(doc_1=document["first"], doc_2=document["second"], q=document["query"])
 
 
-# --- how similar (Truong §5.2) ----------------------------------------------------------------------------------------
-
-
-def similarity(source: str, limit: int = 0, seed: int = 0, **_: Any) -> dict[str, Dataset]:
-    """Pairs of sentences with the score that people, or the rule of M3-derived, gave them."""
-    return _documents(_rows(source, limit, seed))
+def similarity(source: str, limit: int, seed: int, **_: Any) -> dict[str, Dataset]:
+    """Pairs of sentences with their score (Truong §5.2)."""
+    return _documents(test=_rows(source, limit, seed))
 
 
 def similarity_prompt(document: dict) -> str:
@@ -76,38 +61,25 @@ def similarity_prompt(document: dict) -> str:
 
 def parse_score(answer: str) -> float | None:
     """The first number of an answer, if it is on the scale from −1 to 1; else None."""
-    found = NUMBER.search(answer)
-    if found is None:
+    number = NUMBER.search(answer)
+    if number is None:
         return None
-    value = float(re.sub(r"\s", "", found.group()).replace("−", "-").replace("–", "-").replace(",", "."))
+    value = float(re.sub(r"\s", "", number.group()).replace("−", "-").replace("–", "-").replace(",", "."))
     return value if -1 <= value <= 1 else None
 
 
-def similarity_results(document: dict, answers: list[str]) -> dict[str, Any]:
-    """lm-eval's measures of one answer: the pair (score, answer) for Spearman, and whether it could be parsed."""
-    value = parse_score(answers[0])
-    return {"spearman": (document["score"], NEUTRAL if value is None else value), "unparsable": float(value is None)}
-
-
-def spearman(pairs: list[tuple[float, float]]) -> float:
-    """Spearman's ρ over the pairs of `similarity_results`."""
-    return float(spearmanr(*zip(*pairs, strict=True)).statistic)
-
-
-# --- which of three sentences (SemAntoNeg; the prompt is the study's own) ---------------------------------------------
-
-
-def choice(source: str, limit: int = 0, seed: int = 0, **_: Any) -> dict[str, Dataset]:
-    """The candidates of each row in a random order, by seed: in the file the right one is always the last."""
+def choice(source: str, limit: int, seed: int, **_: Any) -> dict[str, Dataset]:
+    """The three candidates of each row in a random order, by seed: in the file the right one is always the last."""
     rows = _rows(source, limit, seed)
-    orders = [np.random.default_rng([seed, zlib.crc32(item.encode())]).permutation(OPTIONS) for item in rows.id]
+    orders = [np.random.default_rng([seed, zlib.crc32(item.encode())]).permutation(3) for item in rows.id]
     candidates = [[positive, *others] for positive, others in zip(rows.positive, rows.negatives, strict=True)]
     rows["options"] = [[texts[k] for k in order] for texts, order in zip(candidates, orders, strict=True)]
     rows["target"] = [int(np.flatnonzero(order == 0)[0]) for order in orders]
-    return _documents(rows[["id", "cluster", "query", "options", "target"]])
+    return _documents(test=rows[["id", "cluster", "query", "options", "target"]])
 
 
 def choice_prompt(document: dict) -> str:
+    """The study's own: no paper asks it."""
     options = "\n".join(f"{number}. {text}" for number, text in enumerate(document["options"], start=1))
     return (
         f"Sentence: {document['query']}\n{options}\n\nWhich of the three sentences means the same as the first? "
@@ -115,39 +87,29 @@ def choice_prompt(document: dict) -> str:
     )
 
 
-# --- the harness's own tasks on files that are here -------------------------------------------------------------------
+_loaded = cache(corpora.load)  # once for all subjects
 
 
-@cache
-def _loaded(corpus: str) -> pd.DataFrame:
-    """Read once for all subjects."""
-    return corpora.load(corpus)
-
-
-def mmlu(corpus: str, subject: str, shots: int = 5, **_: Any) -> dict[str, Dataset]:
-    """One subject of MMLU; of a corpus without the split "dev" the first questions are kept apart as examples."""
+def mmlu(corpus: str, subject: str, **_: Any) -> dict[str, Dataset]:
+    """One subject of MMLU; without a split "dev" its first five questions are the examples."""
     table = _loaded(corpus)
     table = table[table.subject == subject].reset_index(drop=True)
     if "dev" in corpora.describe(corpus).splits:
-        parts = {"test": table[table.split == "test"], "dev": table[table.split == "dev"]}
-    else:
-        parts = {"test": table[shots:], "dev": table[:shots]}
-    return {split: Dataset.from_pandas(part, preserve_index=False) for split, part in parts.items()}
+        return _documents(test=table[table.split == "test"], dev=table[table.split == "dev"])
+    return _documents(test=table[5:], dev=table[:5])
 
 
 def hellaswag(corpus: str, **_: Any) -> dict[str, Dataset]:
     """HellaSwag's validation split with the columns that the harness wants."""
     table = corpora.load(corpus)
-    if "query" in table:  # the file at hand has both in one
+    if "query" in table:  # the official file has both in one
         table[["activity_label", "ctx"]] = table["query"].str.split(": ", n=1, expand=True)
     # the harness begins the unfinished sentence with a capital
     begun = table.ctx.str.extract(r"^(?P<ctx_a>.*[.!?]\s+|)(?P<ctx_b>.*)$", flags=re.S)
     table["ctx_a"], table["ctx_b"] = begun.ctx_a.str.strip(), begun.ctx_b
-    return {"validation": Dataset.from_pandas(table.drop(columns="ctx"), preserve_index=False)}
+    return _documents(validation=table.drop(columns="ctx"))
 
 
 def gsm8k(corpus: str, **_: Any) -> dict[str, Dataset]:
     """GSM8K's train (for the examples) and test split."""
-    return {
-        split: Dataset.from_pandas(corpora.load(corpus, split), preserve_index=False) for split in ("train", "test")
-    }
+    return _documents(**{split: corpora.load(corpus, split) for split in ("train", "test")})

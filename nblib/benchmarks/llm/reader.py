@@ -1,10 +1,11 @@
 """lm-eval's own model, which reads once what several prompts begin with: examples, or the documents of two questions.
 
-A token's keys and values depend on earlier tokens alone, so those of a common beginning serve every prompt that has it. They
-differ from those of a prompt read at once by rounding alone.
+A token's keys and values depend on earlier tokens alone, so those of a common beginning serve every prompt that has it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from itertools import groupby
 from typing import Any
 
@@ -14,48 +15,34 @@ from torch.nn.functional import pad
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-Request = tuple[tuple[str, str], list[int], list[int]]  # the texts, and the tokens of a prompt and of an answer to it
-
 
 class Reader(HFLM):
     """Probabilities are read prompt by prompt (with a batch size of one), texts are generated in batches.
 
-    The vocabulary's logits are computed where an answer stands alone: with a vocabulary of 262,144 the others are most of the
-    work, and gigabytes.
+    Logits are computed for an answer's tokens alone: with a vocabulary of 262,144 the others are most of the work.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.kept = 0  # logits of so many last tokens; 0: of all
-        self.shares = _can_go_back(self.model.config)
-        self._forget()
-
-    def _forget(self) -> None:
+        layers = DynamicCache(config=self.model.config).layers
+        # Only of layers that keep nothing but earlier tokens can a cache be cut
+        self.shares = all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers)
         self.read: list[int] = []  # the tokens whose keys and values are in the cache
-        self.cache = DynamicCache()  # all tokens' of every layer: those within a window are chosen by the mask
+        self.cache = DynamicCache()  # all tokens': a mask chooses those within a window
 
-    def _loglikelihood_tokens(
-        self, requests: list[Request], disable_tqdm: bool = False, override_bs: int | None = None
-    ) -> list[tuple[float, bool]]:
+    def _loglikelihood_tokens(self, requests: list[tuple], *options: Any, **named: Any) -> list[tuple[float, bool]]:
         if self.batch_size != 1:
-            return super()._loglikelihood_tokens(requests, disable_tqdm, override_bs)
-
-        def seen(place: int) -> list[int]:
-            """What the model sees of a request: an answer's last token is only predicted."""
-            _, prompt, answer = requests[place]
-            return prompt + answer[:-1]
-
-        found: dict[int, tuple[float, bool]] = {}
+            return super()._loglikelihood_tokens(requests, *options, **named)
+        # What the model sees of a request: an answer's last token is only predicted
+        seen = [prompt + answer[:-1] for _, prompt, answer in requests]
+        answers: dict[int, tuple[float, bool]] = {}
         # In this order, what a prompt shares with any earlier one, it shares with the one before
-        for _, group in groupby(sorted(range(len(requests)), key=seen), key=seen):
-            places = list(group)
-            # lm-eval counts from the end what the model returns, however much that is
-            self.kept = max(len(requests[place][2]) for place in places)
-            answers = super()._loglikelihood_tokens([requests[place] for place in places], disable_tqdm=True)
-            found |= zip(places, answers, strict=True)
-        self.kept = 0
-        self._forget()
-        return [found[place] for place in range(len(requests))]
+        for _, group in groupby(sorted(range(len(requests)), key=seen.__getitem__), key=seen.__getitem__):
+            same = list(group)
+            self.kept = max(len(requests[index][2]) for index in same)  # lm-eval takes an answer's logits from the end
+            answers |= zip(same, super()._loglikelihood_tokens([requests[index] for index in same], True), strict=True)
+        return [answers[index] for index in range(len(requests))]
 
     def _model_call(self, inps: torch.Tensor, attn_mask: Any = None, labels: Any = None) -> torch.Tensor:
         if self.kept and self.shares:
@@ -63,9 +50,7 @@ class Reader(HFLM):
         with torch.inference_mode():
             return self.model(inps, logits_to_keep=self.kept).logits
 
-    def _model_generate(
-        self, context: torch.Tensor, max_length: int, stop: list[str], **options: Any
-    ) -> torch.Tensor:  # fmt: skip
+    def _model_generate(self, context: torch.Tensor, max_length: int, stop: list[str], **options: Any) -> torch.Tensor:
         if self.shares:
             options["past_key_values"] = self._shared_beginning(context, options["attention_mask"])
         return super()._model_generate(context, max_length, stop, **options)
@@ -80,38 +65,48 @@ class Reader(HFLM):
             return self.model(rest, past_key_values=self.cache, logits_to_keep=last).logits
 
     def _shared_beginning(self, prompts: torch.Tensor, mask: torch.Tensor) -> DynamicCache | None:
-        """The keys and values of what all prompts of a batch begin with, as far as the longest prompt has them.
-
-        Args:
-            prompts: padded on the left, [batch, longest].
-            mask: 0 for padding, [batch, longest].
-        """
+        """The keys and values of what all prompts of a batch (padded on the left) begin with."""
         gaps = (mask == 0).sum(dim=1).tolist()
         rows = [row[gap:] for row, gap in zip(prompts.tolist(), gaps, strict=True)]
         shared = _common([*rows, rows[0][:-1]])  # one token at least must be left to read
         if not shared:
             return None
         self._logits(rows[0][:shared], 1)
-        found = DynamicCache(config=self.model.config)
+        cache = DynamicCache(config=self.model.config)
         for number, layer in enumerate(self.cache.layers):
-            # A shorter prompt begins later, so that less of its beginning lies in the columns that are left out
+            # A shorter prompt begins later: less of its beginning lies in the columns that are left out
             states = [
                 torch.cat([pad(part, (0, 0, gap, 0))[..., :shared, :] for gap in gaps])
                 for part in (layer.keys, layer.values)
             ]
-            found.update(*states, number)
-        return found
+            cache.update(*states, number)
+        return cache
 
 
-def _can_go_back(config: Any) -> bool:
-    """Whether a model's layers attend to earlier tokens and keep nothing else of them, so that a cache can be cut."""
-    return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in DynamicCache(config=config).layers)
+class _Float32Head(torch.nn.Module):
+    def __init__(self, head: torch.nn.Linear) -> None:
+        super().__init__()
+        self.linear = deepcopy(head).float()
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        return self.linear(hidden.float())
+
+
+@contextmanager
+def float32_logits(model: Any) -> Iterator[None]:
+    """Within the block, a language model computes its logits in float32 whatever its weights are: in bfloat16 two answers are
+    often as likely as each other, and with a LoRA on a CPU take fifty times as long. For inference alone."""
+    head = model.get_output_embeddings()
+    if head.weight.dtype != torch.float32:
+        model.set_output_embeddings(_Float32Head(head))
+    try:
+        yield
+    finally:
+        model.set_output_embeddings(head)
 
 
 def _common(sequences: Sequence[Sequence[int]]) -> int:
     """How many tokens all sequences begin with in common."""
     first, last = min(sequences), max(sequences)  # in lexicographic order the two that differ earliest
-    for place, (one, other) in enumerate(zip(first, last, strict=False)):
-        if one != other:
-            return place
-    return min(len(first), len(last))
+    differ = (index for index, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    return next(differ, min(len(first), len(last)))
