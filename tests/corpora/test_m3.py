@@ -27,40 +27,29 @@ def derive(*statements):
 
 
 def test_a_plain_claim_gets_its_three_variants():
-    row = derive("Aspirin reduces the risk of stroke. ").iloc[0]
-    assert row.tolist() == [
-        "level2/0", "Aspirin reduces the risk of stroke.", "Aspirin doesn't reduce the risk of stroke.",
-        "There is no evidence that aspirin reduces the risk of stroke.", "Aspirin might reduce the risk of stroke.",
-    ]  # fmt: skip
+    assert derive("Aspirin reduces the risk of stroke. ").iloc[0].to_dict() == {
+        "id": "level2/0",
+        "claim": "Aspirin reduces the risk of stroke.",
+        "negation": "Aspirin doesn't reduce the risk of stroke.",
+        "no_evidence": "There is no evidence that aspirin reduces the risk of stroke.",
+        "hedged": "Aspirin might reduce the risk of stroke.",
+    }
+    acronym = derive("IOP decreased after surgery.").no_evidence.item()
+    assert acronym == "There is no evidence that IOP decreased after surgery."
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
+def test_other_statements_are_left_out():
+    assert derive(
         "Aspirin may reduce the risk of stroke.",
-        "There is evidence of a benefit.",
         "Aspirin did not reduce the risk of stroke.",
-        "However, aspirin reduces the risk of stroke.",
         "Our results show that aspirin reduces the risk of stroke.",
         "Aspirin reduces the risk. It is safe.",
-    ],
-)
-def test_other_statements_are_left_out(statement):
-    assert derive(statement).empty
+    ).empty
 
 
-def test_an_acronym_keeps_its_capitals():
-    sentence = derive("IOP decreased after surgery.").no_evidence.item()
-    assert sentence == "There is no evidence that IOP decreased after surgery."
-
-
-def test_the_miniature_has_the_same_shape():
-    pairs = m3.load("m3_mini")
-    assert len(pairs) == 180 and pairs.groupby("kind").score.first().to_dict() == m3.SCORES
-
-
-@pytest.mark.official
-def test_the_official_statements_give_83_claims():
-    pairs = m3.load()
-    assert pairs.claim.nunique() == 83 and len(pairs) == 249 and pairs.id.nunique() == 83
+@pytest.mark.parametrize(("name", "claims"), [("m3_mini", 60), pytest.param("m3", 83, marks=pytest.mark.official)])
+def test_every_claim_has_its_three_pairs(name, claims):
+    pairs = m3.load(name)
+    assert len(pairs) == 3 * claims and pairs.claim.nunique() == pairs.id.nunique() == claims
+    assert pairs.groupby("kind").score.first().to_dict() == m3.SCORES
     assert (pairs.variant != pairs.claim).all()

@@ -1,10 +1,8 @@
 """What the rule-based negator makes, and what it is not trusted with."""
 
-import logging
-
 import pytest
 
-from nblib.corpora.negator import NO_OUTPUT, REASONS, negate_sentences
+from nblib.corpora.negator import REASONS, negate_sentences
 
 PLAIN = {
     "The horse is white.": "The horse isn't white.",
@@ -25,29 +23,15 @@ NOT_CLEAN = {
 
 @pytest.fixture(scope="module")
 def negated():
-    return negate_sentences([*PLAIN, *NOT_CLEAN]).set_index("sentence")
+    return negate_sentences([*PLAIN, *NOT_CLEAN, *PLAIN]).set_index("sentence")
 
 
-@pytest.mark.parametrize(("sentence", "expected"), PLAIN.items())
-def test_a_plain_sentence_gets_its_verbal_negation(negated, sentence, expected):
-    assert (negated.negated[sentence], negated.reason[sentence]) == (expected, "")
+def test_a_plain_sentence_gets_its_verbal_negation(negated):
+    assert negated.index.tolist() == [*PLAIN, *NOT_CLEAN], "each distinct sentence once, in order"
+    assert negated.negated[: len(PLAIN)].to_dict() == PLAIN
+    assert set(negated.reason[: len(PLAIN)]) == {""}
 
 
 @pytest.mark.parametrize(("sentence", "reason"), NOT_CLEAN.items())
 def test_what_the_tool_cannot_do_is_said(negated, sentence, reason):
-    assert negated.reason[sentence] == reason
-
-
-def test_every_reason_is_exercised_here():
-    assert set(NOT_CLEAN.values()) == set(REASONS) >= set(NO_OUTPUT)
-
-
-def test_each_distinct_sentence_is_one_row_in_order():
-    table = negate_sentences(["B is here.", "A is here.", "B is here."])
-    assert table.sentence.tolist() == ["B is here.", "A is here."]
-
-
-def test_it_leaves_the_root_logger_alone():
-    before = (logging.root.level, list(logging.root.handlers))
-    negate_sentences(["The horse is white."])
-    assert (logging.root.level, list(logging.root.handlers)) == before
+    assert negated.reason[sentence] == reason in REASONS

@@ -1,24 +1,19 @@
-"""Distances, yields, patterns of negation and hedge cues, each counted by hand."""
+"""Distances, yields and patterns of negation, each counted by hand."""
 
 import pandas as pd
 import pytest
 
-from nblib import corpora
 from nblib.corpora import triple_statistics
-from nblib.corpora.hedgetriple import VARIANTS
+from nblib.corpora.authored import VARIANTS
 
 
 def test_distances_are_levenshteins():
-    rows = [
-        {"id": f"t-{k}", "anchor": f"The door of house {k} is red."}
-        | {name: f"The door of house {k} is red. {name}" for name in VARIANTS}
-        for k in range(2)
-    ]
-    table = pd.DataFrame(rows).assign(verbal=["The door of house 0 isn't red.", "A door of house 1 is red."])
-    assert triple_statistics.distances(table).iloc[0].to_dict() == {
-        "id": "t-0", "verbal": 3, "absolute": 9, "affixal": 8, "lexical": 8, "word": 5, "phrase": 7,
-    }  # fmt: skip
-    assert triple_statistics.distances(table).verbal.tolist() == [3, 3]  # The → A: one replaced, two removed
+    names = {name: f"The door is red. {name}" for name in VARIANTS}
+    table = pd.DataFrame([{"id": f"t-{k}", "anchor": "The door is red."} | names for k in range(2)])
+    table["verbal"] = ["The door isn't red.", "A door is red."]  # three added; The → A: one replaced, two removed
+    first, second = triple_statistics.distances(table).to_dict("records")
+    assert first == {"id": "t-0", "verbal": 3, "absolute": 9, "affixal": 8, "lexical": 8, "word": 5, "phrase": 7}
+    assert second["verbal"] == 3
 
 
 def test_yields_are_the_shares_counted_by_hand():
@@ -31,21 +26,10 @@ def test_yields_are_the_shares_counted_by_hand():
     assert table.affixal.tolist() == [100, 100, 100]
 
 
-def test_a_higher_threshold_never_drops_more():
-    measured = triple_statistics.distances(corpora.load("hedgetriple").head(200))
-    table = triple_statistics.yields(measured, range(0, 200, 20))
-    shares = table.pivot(index="threshold", columns="variant", values="share")
-    assert shares.apply(lambda column: column.is_monotonic_increasing).all()
-    assert shares["all six"].le(shares[list(VARIANTS)].min(axis=1)).all()
-
-
 PLAIN = ["The pump works.", "The ship sank.", "The ship sank.", "The ship sank."]
-DENIED = [
-    "The pump doesn't work.",
-    "The ship did not sink.",
-    "The ship was unwilling to sink.",
-    "The ship kept afloat.",
-]
+DENIED = "The pump doesn't work.|The ship did not sink.|The ship was unwilling to sink.|The ship kept afloat.".split(
+    "|"
+)
 
 
 def test_one_pattern_of_negation_is_one_whatever_its_auxiliary():
@@ -63,11 +47,3 @@ def test_diversity_counts_patterns():
     assert (some["n"], some["ways"], some["commonest"], some["share"]) == (4, 3, "not", 50)
     assert some["entropy"] == pytest.approx(1.5)  # a half, a quarter and a quarter
     assert some["per_draws"] == pytest.approx((1 - 0.5**4) + 2 * (1 - 0.75**4))
-
-
-def test_cue_coverage_counts_the_papers_cues_alone():
-    table = pd.DataFrame({"word_cue": ["may", "may", "may", "might", "surely not a cue"], "phrase_cue": "not clear"})
-    word, phrase = triple_statistics.cue_coverage(table).to_dict("records")
-    assert (word["kind"], word["used"], word["asked"]) == ("word", 2, 4)
-    assert (word["median_uses"], word["most_uses"]) == (2, 3)
-    assert phrase["kind"] == "phrase"

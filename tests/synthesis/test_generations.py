@@ -6,12 +6,12 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from nblib.errors import StudyError
 from nblib.synthesis import generations
-from nblib.synthesis.generations import Generation, SynthesisError
+from nblib.synthesis.generations import Generation
 
-ONE = Generation(
-    "k0", 0, "a0", "It is red.", "negation", {}, "toy", {"max_tokens": 9}, 'é "\ud800" \u2028', "stop", "toy", 5, None
-)
+ANSWER = ('é "\ud800" \u2028', "stop", "toy", 5, None)
+ONE = Generation("k0", "a0", "It is red.", "negation", {}, 0, "toy", {"max_tokens": 9}, *ANSWER)
 THREE = [replace(ONE, key=f"k{number}") for number in range(3)]
 
 
@@ -37,23 +37,19 @@ def test_every_way_to_cut_the_last_line_loses_that_line_alone(file):
         assert file.read_bytes() == whole[:start]
 
 
-@pytest.mark.parametrize("line", ["{", "[]", "{}", "", json.dumps({**asdict(ONE), "kind": "other"}), "\x00\x00"])
+@pytest.mark.parametrize("line", ["{", "[]", "{}", "", json.dumps({**asdict(ONE), "kind": "other"})])
 def test_a_damaged_line_before_the_last_is_an_error_that_names_it(file, line):
     lines = file.read_text().split("\n")
     file.write_text("\n".join([lines[0], line, *lines[1:]]))
-    with pytest.raises(
-        SynthesisError, match=r"generations.jsonl, line 2 can't be read.* or delete that line: its question"
-    ):
+    with pytest.raises(StudyError, match=r"generations.jsonl, line 2 can't be read"):
         list(generations.read(file))
 
 
 def test_a_full_disk_is_an_error_and_leaves_whole_lines(file):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(
-        resource.RLIMIT_FSIZE, (file.stat().st_size + 100, limits[1])
-    )  # a write past it is cut, then fails
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 100, limits[1]))  # a write past it is cut
     try:
-        with pytest.raises(SynthesisError, match=r"Can't write to .*Free space, then run again: all before is kept"):
+        with pytest.raises(StudyError, match="is full"):
             generations.append(ONE, file)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

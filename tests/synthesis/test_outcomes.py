@@ -1,26 +1,22 @@
 """What is asked, and what a file of generations yields."""
 
-import json
 from collections import Counter
 from dataclasses import asdict
 
 import pandas as pd
 import pytest
-from support.llm_server import good
+from support.llm_server import anchors, good
 
 from nblib import paths
 from nblib.corpora import triples
+from nblib.errors import StudyError
 from nblib.results import published
 from nblib.synthesis import generations, outcomes, prompts
 from nblib.synthesis.client import Server
-from nblib.synthesis.generations import Generation, SynthesisError
+from nblib.synthesis.generations import Generation
 
 SERVER = Server("toy", sampling={"seed": 7})
 EQUAL = '1. "word": House number 1 has a red door, labrev.\n2. "phrase": House number 1 probably has a red door.'
-
-
-def anchors(n):
-    return pd.DataFrame({"id": f"a{k}", "anchor": f"House number {k} has a red door."} for k in range(n))
 
 
 def fill(file, n, answers=None, model="toy"):
@@ -28,9 +24,9 @@ def fill(file, n, answers=None, model="toy"):
     for question in prompts.questions(anchors(n), model, SERVER.sampling):
         text = good(prompts.prompt(question.kind, question.anchor, question.cues))
         for attempt, answer in enumerate((answers or {}).get((int(question.id[1:]), question.kind), [text])):
-            about = {**asdict(question), "attempt": attempt, "model": model, "sampling": {"seed": 7 + attempt}}
-            generations.append(Generation(**about, answer=answer, finish_reason="stop", answered_by="toy",
-                                          input_tokens=50, output_tokens=30), file)  # fmt: skip
+            asked = {**asdict(question), "attempt": attempt, "model": model, "sampling": {"seed": 7 + attempt}}
+            given = {"answer": answer, "finish_reason": "stop", "answered_by": "toy"}
+            generations.append(Generation(**asked, **given, input_tokens=50, output_tokens=30), file)
     return file
 
 
@@ -40,14 +36,12 @@ def file(tmp_path):
 
 
 def test_the_prompts_are_the_papers_to_the_letter():
-    printed = json.loads((paths.DATA / "published" / "prompts.json").read_text())
-    cues = {"word": "reportedly", "phrase": "not entirely clear"}
-    for kind in ("negation", "hedging"):
-        text = printed[kind]["template"].replace("{text}", "A {b} c.")
-        for hedge, chosen in cues.items():
-            text = text.replace(f"{{{hedge}_cue}}", chosen)
-        assert prompts.prompt(kind, "A {b} c.", cues) == text
-    assert "cue such as not entirely clear" in text
+    text = prompts.prompt("hedging", "A {b} c.", {"word": "reportedly", "phrase": "not entirely clear"})
+    slots = {"{text}": "A {b} c.", "{word_cue}": "reportedly", "{phrase_cue}": "not entirely clear"}
+    for slot, filled in slots.items():
+        assert filled in text and slot not in text
+        text = text.replace(filled, slot)
+    assert text == published.prompts()["hedging"]["template"]
 
 
 def test_cues_are_taken_from_the_papers_list_evenly_and_always_the_same():
@@ -70,38 +64,34 @@ def test_a_question_is_another_one_with_another_model_sampling_or_seed():
 
 def test_usable_anchors_become_triples(file):
     with_entailment = anchors(3).assign(entailment=[f"Door {k} is red." for k in range(3)])
-    found = outcomes.results(
-        with_entailment, SERVER, fill(file, 3, {(0, "negation"): ["no"], (2, "hedging"): ["no", EQUAL]})
-    )
+    file = fill(file, 3, {(0, "negation"): ["no"], (2, "hedging"): ["no", EQUAL]})
+    found = outcomes.results(with_entailment, SERVER, file)
     table = outcomes.variants(with_entailment, found)
     assert table.id.tolist() == ["a1", "a2"]
     first = table.iloc[0]
-    assert (first.verbal, first.phrase) == (
-        "House number 1 has a red door, labrev.",
-        "House number 1 has a red door, esarhp.",
-    )
+    assert first[["verbal", "phrase"]].str[-7:].tolist() == ["labrev.", "esarhp."]
     assert (first.word_cue, first.phrase_cue, first.entailment) == ("say", "not exactly sure", "Door 1 is red.")
-    assert (len(triples.build(table)), len(triples.build(table, "only negation"))) == (16, 8)
-    with pytest.raises(triples.TripleError, match="8 triples have an empty text"):
-        triples.build(outcomes.variants(anchors(3), found), "only negation")
+    assert (len(triples.build(table)), len(triples.build(table, "negation"))) == (16, 8)
+    with pytest.raises(StudyError, match="8 triples have an empty text"):
+        triples.build(outcomes.variants(anchors(3), found), "negation")
 
 
 def test_yields_count_every_question_by_its_reason(file):
-    answers = {
-        (1, "hedging"): [EQUAL],
-        (2, "negation"): ["no"],
-        (3, "negation"): ["I'm sorry."],
-        (4, "negation"): ["I'm sorry."],
-    }
+    answers = {(1, "hedging"): [EQUAL], **{(number, "negation"): ["no"] for number in (2, 3, 4)}}
     found = outcomes.results(anchors(10), SERVER, fill(file, 8, answers))
     assert found.attempts.sum() == 16
-    assert [tuple(row) for row in outcomes.yields(found).itertuples(index=False)] == [
-        ("negation", "usable", 5, 10, 50.0), ("negation", "not answered", 2, 10, 20.0),
-        ("negation", "refusal", 2, 10, 20.0), ("negation", "no labels", 1, 10, 10.0),
-        ("hedging", "usable", 8, 10, 80.0), ("hedging", "not answered", 2, 10, 20.0),
-        ("anchor", "usable", 4, 10, 40.0), ("anchor", "a hedge that equals a negation", 1, 10, 10.0),
-        ("anchor", "a question without a usable answer", 5, 10, 50.0),
-    ]  # fmt: skip
+    table = outcomes.yields(found)
+    assert table.asked.eq(10).all() and table.share.eq(10 * table.n).all()
+    assert [" ".join(map(str, row)) for row in table[["kind", "reason", "n"]].to_numpy()] == [
+        "negation usable 5",
+        "negation no labels 3",
+        "negation not answered 2",
+        "hedging usable 8",
+        "hedging not answered 2",
+        "anchor usable 4",
+        "anchor a question without a usable answer 5",
+        "anchor a hedge that equals a negation 1",
+    ]
 
 
 def test_a_recording_is_read_again_without_a_server(file):
@@ -113,15 +103,15 @@ def test_a_recording_is_read_again_without_a_server(file):
 
 
 def test_a_recording_that_can_not_be_used_ends_with_a_sentence(file):
-    with pytest.raises(SynthesisError, match=r"No answers in .*generations.jsonl"):
+    with pytest.raises(StudyError, match="it has: none"):
         outcomes.load_recording(file)
     fill(file, 1, {(0, "negation"): ["no"]})
     found = outcomes.results(anchors(1), SERVER, file)
     assert outcomes.yields(found).query("reason == 'usable'").n.tolist() == [0, 1, 0]
-    with pytest.raises(SynthesisError, match=r"None of 1 anchors has all six variants\. See the reasons in the yields"):
+    with pytest.raises(StudyError, match="None of 1 anchors has all six variants"):
         outcomes.variants(anchors(1), found)
     fill(file, 1, model="other")
-    with pytest.raises(SynthesisError, match=r"several models or sampling parameters: other .*; toy"):
+    with pytest.raises(StudyError, match=r"it has: other .*; toy"):
         outcomes.load_recording(file)
 
 
@@ -133,14 +123,3 @@ def test_the_committed_recordings_are_read_as_on_record():
     }
     assert reasons["claude"] == {"": 120}
     assert reasons["gemma-3-270m-q4"] == {"truncated": 7, "more than a sentence: phrase": 1, "several texts": 1}
-
-
-def test_the_price_is_tokens_times_rates():
-    asked = pd.DataFrame({
-        "kind": ["negation", "negation", "hedging", "hedging"], "attempts": [1, 3, 1, 1],
-        "input": [100, 200, 50, 50], "output": [40, 60, 10, 30],
-    })  # fmt: skip
-    bill = outcomes.price(asked, {"m": (2.0, 10.0), "free": (0.0, 0.0)}, anchors=1_000_000)
-    assert bill.columns.tolist() == ["model", "calls", "input", "output", "price"]
-    assert bill.iloc[0].tolist() == ["m", 3_000_000, 2 * 150 + 50, 2 * 50 + 20, 700 + 1200]
-    assert bill.price[1] == 0
