@@ -4,76 +4,35 @@ The corpus is `nevir_mini`'s two hundred authored passages. Each topic has two, 
 on top, and the question decides which is first.
 """
 
-from collections.abc import Sequence
-from html import escape
-from pathlib import Path
-
 import pandas as pd
 
-from nblib import artefacts, corpora, paths
-from nblib.errors import StudyError
-from nblib.models.systems import StoredSystem, System
+from nblib import corpora
+from nblib.models.systems import System
 
 CORPUS = "nevir_mini"
-QUESTIONS = ("nevir_mini-001", "nevir_mini-007", "nevir_mini-013")
-SHOWN = 5  # results a question
+PAIRS = ("nevir_mini-001", "nevir_mini-007", "nevir_mini-013")
+SHOWN = 5  # passages a question
 
 
-class SearchError(StudyError):
-    """A search that has not been run."""
-
-
-def run(system: System, run_dir: str | Path, pair_ids: Sequence[str] = QUESTIONS) -> pd.DataFrame:
-    """Search for both questions of each pair; write `<run_dir>/scores/<system>/search.csv`.
+def search(system: System) -> pd.DataFrame:
+    """Search for both questions of three pairs.
 
     Returns:
-        pair, query, rank (1 is best), passage, similarity, right (it answers this question), other (it answers the pair's
-        other question); `SHOWN` rows a question.
+        query, rank (1 is best), passage (an `excerpt`), similarity, answers ("this question", "the opposite question" or "");
+        `SHOWN` rows a question.
     """
-    columns = ["pair", "query", "rank", "passage", "similarity", "right", "other"]
-    if isinstance(system, StoredSystem):  # it can't search: what it found before is shown
-        file = _file(run_dir, system.name)
-        return artefacts.read_table(file) if file.is_file() else pd.DataFrame(columns=columns)
-    pairs = corpora.load(CORPUS)
-    passages = [*pairs.doc1, *pairs.doc2]
-    chosen = pairs.set_index("id").loc[list(pair_ids)]
-    questions = [(pair, row[q], row[own], row[other]) for pair, row in chosen.iterrows() for q, own, other in _SIDES]
-    scores = system.score([query for _, query, _, _ in questions for _ in passages], passages * len(questions))
+    table = corpora.load(CORPUS)
+    passages, twins = [*table.doc1, *table.doc2], [*table.doc2, *table.doc1]
+    pairs = list(table.set_index("id").loc[list(PAIRS)].itertuples())
+    questions = [one for p in pairs for one in ((p.q1, p.doc1, p.doc2), (p.q2, p.doc2, p.doc1))]
+    scores = system.score([query for query, _, _ in questions for _ in passages], passages * len(questions))
     rows = []
-    for (pair, query, own, other), near in zip(questions, scores.reshape(len(questions), -1), strict=True):
-        for rank, place in enumerate((-near).argsort(kind="stable")[:SHOWN], start=1):
-            passage = passages[place]
-            rows.append((pair, query, rank, passage, float(near[place]), passage == own, passage == other))
-    table = pd.DataFrame(rows, columns=columns)
-    artefacts.write_table(table, _file(run_dir, system.name), float_format="%.4f")
-    return table
-
-
-def done(run_dir: str | Path, systems: Sequence[str]) -> list[str]:
-    """Those of the systems that were searched with in this run."""
-    return [name for name in systems if _file(run_dir, name).is_file()]
-
-
-_SIDES = (("q1", "doc1", "doc2"), ("q2", "doc2", "doc1"))
-
-
-def side_by_side(run_dir: str | Path, systems: Sequence[str]) -> pd.DataFrame:
-    """The results of several systems: query, rank, and a column of HTML per system with an `excerpt` of the passage, in bold
-    with ✓ where it is right, with ✗ where it answers the opposite question.
-
-    Raises:
-        SearchError: a system was not searched with.
-    """
-    pairs = corpora.load(CORPUS)
-    twins = dict(zip([*pairs.doc1, *pairs.doc2], [*pairs.doc2, *pairs.doc1], strict=True))
-    tables = []
-    for name in systems:
-        file = _file(run_dir, name)
-        if not file.is_file():
-            raise SearchError(f"No search at {file}. Run notebook 07 for {name} with this run_dir.")
-        table = artefacts.read_table(file).set_index(["query", "rank"])
-        tables.append(table.apply(lambda row: _cell(row, twins.get(row.passage, "")), axis=1).rename(name))
-    return pd.concat(tables, axis=1).loc[tables[0].index].reset_index()
+    for (query, own, other), near in zip(questions, scores.reshape(len(questions), -1), strict=True):
+        answers = {own: "this question", other: "the opposite question"}
+        for rank, index in enumerate((-near).argsort(kind="stable")[:SHOWN], start=1):
+            text = excerpt(passages[index], twins[index])
+            rows.append((query, rank, text, float(near[index]), answers.get(passages[index], "")))
+    return pd.DataFrame(rows, columns=["query", "rank", "passage", "similarity", "answers"])
 
 
 def excerpt(passage: str, twin: str, lead: int = 4, around: int = 12) -> str:
@@ -84,18 +43,3 @@ def excerpt(passage: str, twin: str, lead: int = 4, around: int = 12) -> str:
     start = max(differs - lead, 0)
     head = " ".join(words[: min(lead, start)]) + " … " if start else ""
     return head + " ".join(words[start : start + around]) + (" …" if start + around < len(words) else "")
-
-
-def _cell(row: pd.Series, twin: str) -> str:
-    text = escape(excerpt(row.passage, twin))
-    return f"✓ <b>{text}</b>" if row.right else f"✗ {text}" if row.other else text
-
-
-def first_right(run_dir: str | Path, system: str) -> tuple[int, int]:
-    """How many questions have the right passage first, and how many questions there are."""
-    first = artefacts.read_table(_file(run_dir, system)).query("rank == 1")
-    return int(first.right.sum()), len(first)
-
-
-def _file(run_dir: str | Path, system: str) -> Path:
-    return paths.resolve(run_dir) / "scores" / system / "search.csv"

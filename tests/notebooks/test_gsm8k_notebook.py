@@ -1,4 +1,4 @@
-"""Notebook 12 on made-up predictions for the mini problems: many errors with labels, few, and none at all."""
+"""Notebook 12 on made-up predictions for the mini problems: many errors with labels, and none at all."""
 
 import re
 
@@ -21,9 +21,7 @@ SPOILT = [
 
 def leave(run, model, problems, solutions):
     """Predictions as notebook 11 leaves them."""
-    table = pd.DataFrame(
-        {"question": [row["question"] for row in problems], "gold": [row["answer"] for row in problems]}
-    )
+    table = pd.DataFrame(problems).rename(columns={"answer": "gold"})
     table = table.assign(id=table.index.astype(str), response=solutions)
     answers, gold = (table[column].str.extract("#### (.+)$")[0] for column in ("response", "gold"))
     table = table.assign(strict=answers.fillna("[invalid]"), correct=answers == gold, correct_flexible=answers == gold)
@@ -31,7 +29,7 @@ def leave(run, model, problems, solutions):
 
 
 @pytest.mark.notebooks
-@pytest.mark.parametrize("problems, wrong", [(60, 50), (20, 12), (10, 0)], ids=["many errors", "few", "none"])
+@pytest.mark.parametrize("problems, wrong", [(60, 50), (10, 0)], ids=["many errors", "none"])
 def test_it_runs_whatever_the_number_of_errors(tmp_path, problems, wrong):
     rows = PROBLEMS[:problems]
     right = [re.sub("<<.*?>>", "", row["answer"]) for row in rows]
@@ -41,11 +39,10 @@ def test_it_runs_whatever_the_number_of_errors(tmp_path, problems, wrong):
         lines = [f"{k},{gsm8k.fingerprint(spoilt[k])},repetition,2026-01-01T00:00Z" for k in range(labelled)]
         (tmp_path / "labels").mkdir()
         (tmp_path / "labels" / "gsm8k_ann_1.csv").write_text("\n".join(["id,solution,label,minute", *lines]))
-    run_notebook.execute(
-        "12", tmp_path / "out.ipynb",
-        {"base_predictions": leave(tmp_path, "toy", rows, right), "tuned_predictions": leave(tmp_path, "tuned", rows, spoilt),
-         "label_folder": str(tmp_path / "labels"), "run_dir": str(tmp_path)},
-    )  # fmt: skip
+    parameters = {"label_folder": str(tmp_path / "labels"), "run_dir": str(tmp_path)}
+    parameters["base_predictions"] = leave(tmp_path, "toy", rows, right)
+    parameters["tuned_predictions"] = leave(tmp_path, "tuned", rows, spoilt)
+    run_notebook.execute("12", tmp_path / "out.ipynb", parameters)
     table = results.load(tmp_path)
     assert table.empty or results.measurements.is_mini(table).all()
     assert table.metric.str.startswith("share_").sum() == (8 if labelled else 0)

@@ -8,12 +8,11 @@ from huggingface_hub import ModelCard
 from support.close import assert_close
 
 from nblib import artefacts, paths
-from nblib.benchmarks import negation_profile
-from nblib.corpora import hedgetriple
+from nblib.benchmarks.negation_profile import NegationProfile
+from nblib.corpora import authored
 from nblib.models import encoders
-from nblib.results import measurements
+from nblib.results import measurements, words
 from nblib.training import records
-from nblib.training.tuning import Tuned
 from nblib.workflow import archive
 
 ADAPTERS = paths.DATA / "adapters"
@@ -49,27 +48,31 @@ def test_a_lora_is_small_and_says_what_it_is(name, run):
     config = json.loads((folder / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == BASES[name]
     card = (folder / "README.md").read_text(encoding="utf-8")
-    dev = Tuned(folder, records.load(run / "trainings" / name), found=True).compared().set_index("set")
-    assert f"| STSB dev | {dev.base['STSB dev']:.1f} | {dev.tuned['STSB dev']:.1f} |" in card
+    record = records.load(run, name)
+    dev = record.table("alphas").pivot(index="set", columns="alpha", values="value").loc["STSB dev"]
+    assert f"| STSB dev | {dev[0.0]:.1f} | {dev[record.about['alpha']]:.1f} |" in card
 
 
 def test_a_card_has_the_scores_of_the_record(name):
     measured = measurements.read(paths.FIGURES / "official" / "measurements.csv").query("system == @name")
-    recorded = set(measured[["benchmark", "metric", "value"]].itertuples(index=False, name=None))
+    names = map(words.benchmark, measured.benchmark, measured.corpus)
+    recorded = set(zip(names, measured.metric, measured.value, strict=True))
     shown = ModelCard.load(ADAPTERS / name / "README.md").data.eval_results
-    shown = {(one.dataset_name.removesuffix(" test"), one.metric_type, one.metric_value) for one in shown}
+    labels = [one.dataset_name.removeprefix("MTEB ").removesuffix(" test") for one in shown]
+    shown = {(label, one.metric_type, one.metric_value) for label, one in zip(labels, shown, strict=True)}
     assert len(shown) > 20 and shown <= recorded
 
 
 def test_three_lines_give_the_margins_of_record(name, base, run):
-    recorded = artefacts.read_table(run / "scores" / name / f"{negation_profile.TASK}_test.parquet").set_index("id")
+    recorded = artefacts.read_table(run / "scores" / name / "negation_profile_test.parquet").set_index("id")
     before = base.encode(ANCHOR)
     base.load_adapter(str(ADAPTERS / name))  # as in the README
-    anchors = hedgetriple.load()
+    anchors = authored.held_out_anchors()
     some = anchors[anchors.id.isin(recorded.cluster)].head(4)
-    vectors = {column: base.encode(some[column].tolist()) for column in ("anchor", *hedgetriple.VARIANTS)}
-    nearness = [(vectors["anchor"] * vectors[variant]).sum(axis=1) for variant in hedgetriple.VARIANTS]
-    found = negation_profile.score_items(some, np.concatenate(nearness)).set_index("id")
+    profile = NegationProfile()
+    rows = profile.of_anchors(some)
+    first, second = map(base.encode, profile.pairs(rows))
+    found = profile.judge(rows, (first * second).sum(axis=1)).set_index("id")
     assert_close(found.margin, recorded.margin.loc[found.index], times=100)  # the LoRA moves them by tenths
     assert np.abs(base.encode(ANCHOR) - before).max() > 1e-3
 
