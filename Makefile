@@ -24,7 +24,7 @@ test: $(ENVIRONMENT)
 	@OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder --durations 10
 
 bench: $(ENVIRONMENT)
-	@HF_HUB_OFFLINE=1 $(PYTHON) tests/performance/bench.py
+	@PYTHONPATH=tests HF_HUB_OFFLINE=1 $(PYTHON) tests/performance/bench.py
 
 lint: $(ENVIRONMENT)
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -c "from importlinter.cli import lint_imports_command as run; run()"

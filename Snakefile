@@ -1,218 +1,123 @@
-# The study as a graph: what must run, and in which order. `make study SCALE=quick` calls it; so does
-#   snakemake --configfile config/quick.yaml --cores 2
+# The study as a graph. `make study SCALE=quick` calls it; so does snakemake --configfile config/quick.yaml --cores 2
 # Each notebook runs in a process of its own through `nblib run`. A rule's inputs are the notebook, the nblib modules it
 # reaches and the files it reads; its outputs are the executed notebook and the files that other rules read. Parameters
-# and the registry entries behind them are compared with those of the last run. `priority` is on what others wait for: 2
-# on triples → LoRA → its benchmarks, and adapter → the benchmarks that show what it does; 1 on training → its benchmarks.
+# and the registry entries behind them are compared with those of the last run. `priority` is on what others wait for.
 
 import json
 import re
 import sys
 from pathlib import Path
 
-from nblib import corpora, paths
-from nblib.benchmarks import catalogue, mteb_catalogue
-from nblib.models import language_models
-from nblib.models import registry as models
+from nblib.benchmarks import catalogue, mteb
 from nblib.workflow import sweeps
-from nblib.workflow.dependencies import module_files
-
+from nblib.workflow.dependencies import module_files, registered, shipped
 if "scale" not in config:
     raise WorkflowError("Which scale? Add --configfile config/quick.yaml (or official.yaml, paper.yaml); or use make study.")
 
-SCALE, RUN = config["scale"], f"runs/{config['scale']}"
-ANCHORS = f"{RUN}/triples/anchors.parquet"
-
-def by_file_name(systems):
-    """Systems as their files are named → as the configuration names them: a folder has its last part's name, and
-    maxsim:<encoder> no colon."""
-    found = {}
-    for given in systems:
-        kind, _, model = given.rpartition(":")
-        name = Path(model).name if paths.resolve(model).is_dir() else model.replace("/", "__")
-        found["-".join(filter(None, [kind, name]))] = given
-    return found
-
-ENCODERS = by_file_name(config["06"]["encoders"])  # notebook 06 runs once for each
-SCORED = by_file_name(config["07"]["encoders"])  # notebook 07 runs once for each, with its adapter as an intervention
-DATA = config["07"]["common"]["data"]
-VARIANTS = config["03"].get("variants", "authored")  # what the triples are built from: authored, or notebook 02's
-TRAININGS = sweeps.trainings(config)  # notebook 04 runs once for each: name → its parameters
-ADAPTED = sweeps.adapted(config)  # those of them that notebook 06 fits an adapter for: both interventions at once
-TUNED = sweeps.scored(config)  # encoders of notebook 04 that are scored: name → the training they come from
-SINGLE = sweeps.section(config, "04", "trainings")  # by name, not of the sweep
-SWEEP = sweeps.section(config, "04", "sweep")
-SWEEP_BENCHMARKS = SWEEP["common"].get("benchmarks", [])  # on which its encoders are scored; none named: all
-SWEEP_OPTIONS = ["--benchmarks", *SWEEP_BENCHMARKS] if SWEEP_BENCHMARKS else []
-(BASE,) = by_file_name([SWEEP["common"]["base"]])  # what its trainings start from, as files are named
-MERGED = sweeps.merged(config)  # encoders with LoRAs of several trainings merged: name → the way, and of which
-OF_RECORD = sweeps.of_record(config)  # trained or merged by name
-SWEPT = [name for name, training in TUNED.items() if training not in OF_RECORD]  # scored without a notebook each
-# Trainings on several kinds of batches, which notebook 08 compares on dev data; and those on a larger base
-MIXED, LARGER = [*sweeps.mixtures(config), *(name for name in MERGED if name not in OF_RECORD)], sweeps.larger_mixtures(config)
-NEVIR = sweeps.section(config, "09", "trainings")
-COMMANDED = sweeps.by_command(config)  # what `nblib train` trains: name → what the configuration says
-FAMILIES = [name for name, settings in COMMANDED.items() if settings["architecture"] == "bi-encoder"]  # Vahtola's
-RANKERS = by_file_name(config["09"]["rankers"])  # `nblib score` runs once for each
-LORAS = sweeps.section(config, "05", "loras")  # notebook 05 runs once for each: name → its parameters
-LLMS = sweeps.section(config, "11", "models")  # notebook 11 runs once for each, and for each LoRA: name → parameters
-SYSTEMS = [*RANKERS, *(name for name, settings in COMMANDED.items() if "score" in settings)]  # by `nblib score`
-
-# What notebooks 08 to 10 compare, by the parameters of theirs that name it
-RECORDED = [*SCORED, *(name for name in TUNED if name not in SWEPT)]
-COMPARED = [*RANKERS, *(name for name in NEVIR if name in SYSTEMS)]
-CROSS = [name for name in COMMANDED if name not in NEVIR and COMMANDED[name]["architecture"] == "cross-encoder"]
-EPOCHS = [name for name, settings in NEVIR.items() if settings.get("curve") == "epochs"]
-ON_NEVIR = [name for name, settings in TRAININGS.items() if settings.get("training_data") == "NevIR"]
-EVERY_EPOCH = next((name for name in ON_NEVIR if TRAININGS[name].get("evaluate_every_epoch", True)), "none")
-
+SCALE, RUN, FORM = config["scale"], f"runs/{config['scale']}", config["07"]["common"]["form"]
+ANCHORS, GENERAL = f"{RUN}/triples/anchors.parquet", config["09"].get("general_tasks", "none")
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
-NBLIB = f"{sys.executable} -m nblib.workflow.cli"
+NBLIB, COMMAND = f"{sys.executable} -m nblib.workflow.cli", "nblib/workflow/commands.py"
 EXECUTE = f"{NBLIB} run {{input[0]}} {{output[0]}} -y {{params.json:q}} > {{log}} 2>&1"
+
+# Systems by the names of their files
+ADAPTED = sweeps.by_file_name(config["06"]["encoders"])  # notebook 06 runs once for each
+ENCODERS = sweeps.by_file_name(config["07"]["encoders"])  # notebook 07 runs once for each
+RANKERS = sweeps.by_file_name(config["09"]["rankers"])  # `nblib score` runs once for each
+LORAS = config.get("05", {}).get("loras", {})  # notebook 05 runs once for each
+LLMS = config["11"].get("models", {})  # notebook 11 runs once for each, and for each LoRA
+DECLARED = sweeps.declared(config)
+TRAININGS = {name: settings for name, settings in DECLARED.items() if "shipped" not in settings}  # by notebook 04
+SCORED = {name: DECLARED[training] for name, training in sweeps.scored(DECLARED).items()}  # what is trained and scored
+SWEEP = config["trainings"]["sweep"]["common"]
+(BASE,) = sweeps.by_file_name([SWEEP["base"]])
+NAMED = sweeps.which(SCORED, architecture="bi-encoder", of="")  # scored by notebook 07; the others by `nblib score`
+RECORDED = [*ENCODERS, *NAMED]
+BY_COMMAND = [*RANKERS, *(name for name in SCORED if name not in NAMED)]
+WITH_ADAPTER = [*ADAPTED, *sweeps.which(SCORED, adapter=True)]
+TUNED = {name: DECLARED[name]["base"] for name in NAMED if DECLARED[name]["score"] == FORM}  # as their bases are scored
+ABLATION = sweeps.which(TRAININGS, of="ablation")
+ON_NEVIR = sweeps.which(TRAININGS, training_data="nevir", evaluate_every_epoch=True, of="")
 
 def executed(name, variant=""):
     """A notebook's executed copy; of one that runs once for each model, the copy of a model."""
     return f"{RUN}/notebooks/{name}{variant and '/'}{variant}.ipynb"
 
-def log_of(name):
-    """Where a job's messages go."""
-    return f"{RUN}/logs/{name}.log"
+def system_of(name):
+    """A system as it is loaded: by the folder of a trained one, by the name of another."""
+    folder = SCORED.get(name, {}).get("shipped", f"{RUN}/encoders/{name}")
+    return folder if name in SCORED else {**ADAPTED, **ENCODERS, **RANKERS}.get(name, name)
 
-def folder_of(training):
-    """The folder of a training's outputs: the sweep has its own, apart from the reference figures."""
-    return f"{RUN}/sweep" if training in {**TRAININGS, **MERGED}.keys() - OF_RECORD.keys() else RUN
-
-def record_of(training):
-    """The record of a training, or of a merged encoder."""
-    return f"{folder_of(training)}/trainings/{training}/training.json"
+def record_of(name):
+    """The record of the training that leaves a system, as a list; empty where none of this run does."""
+    training = sweeps.scored(DECLARED).get(name, name)
+    return [f"{RUN}/trainings/{training}/training.json"] if training in {**TRAININGS, **LORAS} else []
 
 def one_of(names):
     """A wildcard's pattern."""
     return "|".join(map(re.escape, names)) or "none"
 
-wildcard_constraints:
-    folder=f"{RUN}|{RUN}/sweep", encoder=one_of({*ENCODERS, *SCORED, *ADAPTED}), system=one_of(SYSTEMS),
-    tuned=one_of([name for name in TUNED if name not in SWEPT]), swept=one_of(SWEPT), training=one_of(TRAININGS),
-    merged=one_of(MERGED), commanded=one_of(COMMANDED), lora=one_of(LORAS), llm=one_of({**LLMS, **LORAS}),
-
 def notebook(name):
     """A notebook and the modules it reaches."""
-    path = f"notebooks/{name}.ipynb"
-    return [path, *module_files(path)]
+    return [f"notebooks/{name}.ipynb", *module_files(f"notebooks/{name}.ipynb")]
 
-def command(name):
-    """A subcommand of `nblib` and the modules it reaches."""
-    path = f"nblib/workflow/commands/{name}.py"
-    return [path, *module_files(path)]
-
-def parameters(declared, **own):
+def parameters(*declared, **own):
     """A notebook's parameters as JSON, for the command line, and for Snakemake's comparison with the last run."""
-    return json.dumps({"scale": SCALE, "run_dir": RUN, **declared, **own}, sort_keys=True)
+    together = {key: value for part in declared for key, value in part.items()}
+    return json.dumps({"scale": SCALE, "run_dir": RUN, **together, **own}, sort_keys=True)
 
-def registered(*names):
-    """The registry entries of corpora and models: a change in one reruns what uses it, and nothing else."""
-    registries = [corpora.entries(), models.entries(), language_models.entries()]
-    return repr([registry[name] for name in names for registry in registries if name in registry])
+def corpora_of(number, *benchmarks):
+    """The corpora of benchmarks in the form that a notebook's parameters ask for."""
+    form = config[number].get("common", config[number])["form"]
+    return [key if form == "official" else f"{key}_mini" for key in benchmarks]
 
-def shipped(*names):
-    """The files of those corpora that come with the project."""
-    entries = [corpora.describe(name) for name in names]
-    return sorted({f"data/{split.file}" for entry in entries if not entry.official for split in entry.splits.values()})
+def scored_files(form):
+    """What is read to score an encoder."""
+    return [*shipped("hedgetriple", *catalogue.corpora_of(form)), "data/training/heldout_anchors.txt"]
+READ_BY_04 = ["nevir", "nevir_mini", "stsb", "stsb_mini", "exclusions", "contrast_mini", "exclusions_mini"]
+READ_BY_06 = corpora_of("06", "stsb", "semantoneg")
+READ_BY_11 = [*catalogue.corpora_of(config["11"]["common"]["form"]), *corpora_of("11", "mmlu", "hellaswag", "gsm8k")]
 
-def corpus_of(declared, key):
-    """The corpus of a benchmark in the form that a notebook's parameters ask for."""
-    return key if declared["data"] == "official" else f"{key}_mini"
-
-ADAPTER_CORPORA = [corpus_of(config["06"]["common"], key) for key in ("stsb", "semantoneg")]
-
-def general_of(data):
-    """Which of MTEB's tasks notebook 07 measures an encoder on: those of the configuration, on official data only."""
-    return config["07"]["common"].get("general", "none") if data == "official" else "none"
-
-def read_by_07(data):
-    """The corpora that notebook 07 reads."""
-    return ["hedgetriple", *catalogue.corpora_of(data), *mteb_catalogue.corpora_of(general_of(data))]
-
-def benchmark_files(data):
-    """The project's own files that notebook 07 reads."""
-    return [*shipped(*read_by_07(data)), "data/training/heldout_anchors.txt"]
-
-ASKED = [corpus_of(config["11"]["common"], name) for name in ("mmlu", "hellaswag", "gsm8k")]
-READ_BY_11 = [*catalogue.corpora_of(config["11"]["common"]["data"]), *ASKED]
-
-def gsm8k_predictions(llm):
-    """The solutions of notebook 11, for notebook 12. They have a data set's texts, so they are in no archive."""
-    return f"{RUN}/scores/{llm}/{ASKED[-1]}_test.parquet"
-
-EXAMINED = next(iter(LORAS), None)  # the LoRA whose GSM8K errors notebook 12 looks at
+wildcard_constraints:
+    encoder=one_of({*WITH_ADAPTER, *RECORDED}), system=one_of(BY_COMMAND), training=one_of(TRAININGS),
+    lora=one_of(LORAS), llm=one_of({**LLMS, **LORAS}),
 
 rule all:
     input: f"{RUN}/site/index.html"
 
-rule diagnosis:
-    input: notebook("01_diagnosis"), shipped(corpus_of(config["01"], "stsb"))
-    params:
-        json=lambda w: parameters(config["01"]),
-        entries=lambda w: registered(corpus_of(config["01"], "stsb"), *config["01"]["encoders"]),
-    output: executed("01_diagnosis")
-    log: log_of("01_diagnosis")
-    resources: gpu=GPU
-    shell: EXECUTE
-
 rule synthesis:
     input:
-        notebook("02_synthesis"), shipped("hedgetriple"), config["02"]["other_recordings"],
-        [] if config["02"].get("model") else config["02"]["recording"], "data/published/prompts.json",
-        "data/published/hedge_cues.json",
+        notebook("02_synthesis"), shipped("hedgetriple"), "data/published/prompts.json", "data/published/hedge_cues.json",
+        config["02"]["other_recordings"], [] if config["02"].get("model") else config["02"]["recording"],
     params: json=lambda w: parameters(config["02"])
     output: executed("02_synthesis"), f"{RUN}/synthesis/variants.parquet"
-    log: log_of("02_synthesis")
+    log: f"{RUN}/logs/02_synthesis.log"
     shell: EXECUTE
 
 rule triples:
     input:
-        notebook("03_triples"),
-        shipped("hedgetriple", "exclusions", "contrast_mini", "exclusions_mini", *read_by_07("mini")),
-        [] if VARIANTS == "authored" else VARIANTS, "data/training/heldout_anchors.txt",
-        "data/published/hedge_cues.json",
+        notebook("03_triples"), shipped("exclusions", "contrast_mini", "exclusions_mini"), scored_files("mini"),
+        config["03"].get("variants", []), "data/published/hedge_cues.json",
     params:
         json=lambda w: parameters(config["03"]),
-        entries=lambda w: registered("hedgetriple", *read_by_07(config["03"]["data"])),
+        entries=lambda w: registered("hedgetriple", *catalogue.corpora_of(config["03"]["form"])),
     priority: 2
     output: executed("03_triples"), ANCHORS
-    log: log_of("03_triples")
+    log: f"{RUN}/logs/03_triples.log"
     shell: EXECUTE
 
-rule encoder_training:
-    input: notebook("04_encoder_training"), shipped("exclusions", "contrast_mini", "exclusions_mini"), ANCHORS
+rule train:
+    input: notebook("04_encoder_training"), shipped(*READ_BY_04), ANCHORS, lambda w: record_of(TRAININGS[w.training]["base"])
     params:
         json=lambda w: parameters(
-            {**config["04"]["common"], **TRAININGS[w.training]}, run_dir=w.folder, name=w.training, anchors=ANCHORS
+            config.get("04", {}), sweeps.parameters(TRAININGS[w.training]), name=w.training, anchors=ANCHORS,
+            base=system_of(TRAININGS[w.training]["base"]),
         ),
-        entries=lambda w: registered(TRAININGS[w.training]["base"]),
-    priority: 1
-    output: "{folder}/notebooks/04_encoder_training/{training}.ipynb", update("{folder}/trainings/{training}/training.json")
-    log: "{folder}/logs/04_{training}.log"
+        entries=lambda w: registered(*READ_BY_04, TRAININGS[w.training]["base"]),
+    output: executed("04_encoder_training", "{training}"), update(f"{RUN}/trainings/{{training}}/training.json")
+    log: f"{RUN}/logs/04_{{training}}.log"
     resources: gpu=GPU
     shell: EXECUTE
-
-def merge_options(name):
-    """The options of `nblib merge` for such an encoder."""
-    settings = MERGED[name]
-    loras = [f"{folder_of(lora)}/encoders/{lora}-lora" for lora in settings["loras"]]
-    weights = ["--weights", *settings["weights"]] if "weights" in settings else []
-    return ["--loras", *loras, "--way", settings["way"], *weights, "--base", settings["base"]]
-
-rule merge:
-    input:
-        command("merge"), ANCHORS, lambda w: [record_of(name) for name in MERGED[w.merged]["loras"]],
-    params: options=lambda w: merge_options(w.merged), data=config["04"]["common"]["data"]
-    output: update("{folder}/trainings/{merged}/training.json")
-    log: "{folder}/logs/merge_{merged}.log"
-    resources: gpu=GPU
-    shell:
-        "{NBLIB} merge {wildcards.merged} {params.options:q} --data {params.data} --anchors {ANCHORS}"
-        " --scale {SCALE} --run-dir {wildcards.folder} > {log} 2>&1"
 
 rule llm_lora:
     input: notebook("05_llm_lora"), ANCHORS, "data/published/prompts.json", "data/published/truong.csv"
@@ -221,224 +126,135 @@ rule llm_lora:
         entries=lambda w: registered(LORAS[w.lora]["base"]),
     priority: 2
     output: executed("05_llm_lora", "{lora}"), update(f"{RUN}/trainings/{{lora}}/training.json")
-    log: log_of("05_{lora}")
+    log: f"{RUN}/logs/05_{{lora}}.log"
     resources: gpu=GPU
     shell: EXECUTE
 
-def adapted(name):
-    """What notebook 06 fits an adapter for: a published encoder, or one of this run."""
-    return ENCODERS.get(name, f"{RUN}/encoders/{name}")
+def tuned_from(encoder):
+    """The encoders that were tuned from one, and are scored on the same data."""
+    return [name for name, base in TUNED.items() if base == ENCODERS.get(encoder)]
 
 rule negation_adapter:
     input:
-        notebook("06_negation_adapter"), shipped(*ADAPTER_CORPORA),
-        lambda w: record_of(w.encoder) if w.encoder in ADAPTED else [],
+        notebook("06_negation_adapter"), shipped(*READ_BY_06), lambda w: record_of(w.encoder),
+        lambda w: [executed("07_encoder_benchmarks", n) for n in [w.encoder, *tuned_from(w.encoder)] if n in RECORDED],
     params:
-        json=lambda w: parameters(config["06"]["common"], encoder=adapted(w.encoder)),
-        entries=lambda w: registered(*ADAPTER_CORPORA, w.encoder),
-    priority: 2
+        json=lambda w: parameters(  # interventions: what is done about the blindness of an encoder that is scored
+            config["06"]["common"], encoder=system_of(w.encoder),
+            interventions=[f"{w.encoder}+adapter", *tuned_from(w.encoder)] * (w.encoder in RECORDED),
+        ),
+        entries=lambda w: registered(*READ_BY_06, w.encoder),
     output: executed("06_negation_adapter", "{encoder}"), f"{RUN}/adapters/{{encoder}}.safetensors"
-    log: log_of("06_{encoder}")
+    log: f"{RUN}/logs/06_{{encoder}}.log"
     resources: gpu=GPU
     shell: EXECUTE
 
-def interventions(encoder):
-    """What was done about an encoder's blindness, for its card: its adapter, and the encoders tuned from it."""
-    return [f"{RUN}/adapters/{encoder}.safetensors", *sweeps.interventions(config, SCORED[encoder])]
+def asked_of(encoder):
+    """Notebook 07's parameters for an encoder; a trained one has a profile of as many anchors as its base's."""
+    own = {"form": SCORED[encoder]["score"], "dev_splits": False, "examples": 0} if encoder in SCORED else {}
+    return {**config["07"]["common"], **own, "system": system_of(encoder)}
 
 rule encoder_benchmarks:
     input:
-        notebook("07_encoder_benchmarks"), benchmark_files(DATA),
-        lambda w: [executed("07_encoder_benchmarks", name) for name in interventions(w.encoder)[1:]],
-        f"{RUN}/adapters/{{encoder}}.safetensors",
+        notebook("07_encoder_benchmarks"), lambda w: scored_files(asked_of(w.encoder)["form"]),
+        lambda w: record_of(w.encoder),
     params:
-        json=lambda w: parameters(
-            config["07"]["common"], system=SCORED[w.encoder], interventions=interventions(w.encoder)
-        ),
-        entries=lambda w: registered(*read_by_07(DATA), w.encoder),
-    wildcard_constraints: encoder=one_of(SCORED),  # a tuned encoder is scored by the rule below
+        json=lambda w: parameters(asked_of(w.encoder)),
+        entries=lambda w: registered(*catalogue.corpora_of(asked_of(w.encoder)["form"]), w.encoder),
     priority: 2
     output: executed("07_encoder_benchmarks", "{encoder}")
-    log: log_of("07_{encoder}")
+    log: f"{RUN}/logs/07_{{encoder}}.log"
     resources: gpu=GPU
     shell: EXECUTE
 
-def own_adapter(tuned):
-    """The adapter fitted for a tuned encoder, as a list; empty where the configuration wants none."""
-    return [f"{RUN}/adapters/{tuned}.safetensors"] if tuned in ADAPTED else []
-
-rule tuned_benchmarks:
-    input:
-        notebook("07_encoder_benchmarks"), lambda w: benchmark_files(sweeps.data(config, TUNED[w.tuned])),
-        lambda w: record_of(TUNED[w.tuned]), lambda w: own_adapter(w.tuned),
-    params:
-        json=lambda w: parameters(  # a profile of as many anchors as its base's, with which it is compared
-            {"dev_splits": False, "examples": 0, "profile_size": config["07"]["common"].get("profile_size", 0)},
-            system=f"{RUN}/encoders/{w.tuned}", interventions=own_adapter(w.tuned),
-            data=sweeps.data(config, TUNED[w.tuned]), general=general_of(sweeps.data(config, TUNED[w.tuned])),
-        ),
-        entries=lambda w: registered(*read_by_07(sweeps.data(config, TUNED[w.tuned]))),
-    priority: 1
-    output: executed("07_encoder_benchmarks", "{tuned}")
-    log: log_of("07_{tuned}")
-    resources: gpu=GPU
-    shell: EXECUTE
-
-rule sweep_benchmarks:
-    input:
-        command("score"), lambda w: benchmark_files(sweeps.data(config, TUNED[w.swept])),
-        lambda w: record_of(TUNED[w.swept]),
-    params:
-        options=lambda w: ["--data", sweeps.data(config, TUNED[w.swept]), *SWEEP_OPTIONS],
-        entries=lambda w: registered(*read_by_07(sweeps.data(config, TUNED[w.swept]))),
-    output: f"{RUN}/sweep/results/07_{{swept}}.csv"
-    log: log_of("score_{swept}")
-    resources: gpu=GPU
-    shell:
-        "{NBLIB} score {RUN}/sweep/encoders/{wildcards.swept} {params.options:q} --brief"
-        " --scale {SCALE} --run-dir {RUN}/sweep > {log} 2>&1"
-
-def base_of(name):
-    """The base of a training by command, where it was trained in this run as well: its record, as a list."""
-    base = COMMANDED[name].get("base")
-    return [record_of(base)] if base in COMMANDED else []
-
-def train_options(name):
-    """The options of `nblib train` for such a training; a base of this run is given by its folder."""
-    settings = dict(COMMANDED[name])
-    if base_of(name):
-        settings["base"] = f"{RUN}/encoders/{settings['base']}"
-    return sweeps.options(settings)
-
-rule train:  # a family's model is also scored, and one with a curve measured after every epoch
-    input: command("train"), ANCHORS, shipped("nevir_mini"), lambda w: base_of(w.commanded)
-    params:
-        options=lambda w: train_options(w.commanded),
-        entries=lambda w: registered("nevir", "nevir_mini", "stsb", "semantoneg", COMMANDED[w.commanded].get("base")),
-    output: update(f"{RUN}/trainings/{{commanded}}/training.json")
-    log: log_of("train_{commanded}")
-    resources: gpu=GPU
-    shell: "{NBLIB} train {wildcards.commanded} {params.options:q} --scale {SCALE} --run-dir {RUN} > {log} 2>&1"
-
-def score_options(filed):
-    """The arguments of `nblib score`: a system by name, a model trained here by its folder."""
-    if filed in RANKERS:
-        return [RANKERS[filed], "--data", DATA]
-    return [f"{RUN}/encoders/{filed}", "--data", COMMANDED[filed]["score"]]
+def score_options(system):
+    """The arguments of `nblib score`: of a sweep's trainings predictions alone, without results."""
+    own = SCORED.get(system, {"score": FORM})
+    benchmarks = ["--benchmarks", *own["benchmarks"]] if "benchmarks" in own else []
+    return [system_of(system), "--form", own["score"], *benchmarks, *(["--brief"] if own.get("brief") else [])]
 
 rule score:
-    input:
-        command("score"), shipped("hedgetriple", *catalogue.corpora_of(DATA)), "data/registries/rankers.yaml",
-        lambda w: record_of(w.system) if w.system in COMMANDED else [],
+    input: COMMAND, module_files(COMMAND), "data/registries/rankers.yaml", scored_files(FORM), lambda w: record_of(w.system)
     params: options=lambda w: score_options(w.system)
-    output: f"{RUN}/results/07_{{system}}.csv"
-    log: log_of("score_{system}")
+    output: f"{RUN}/scores/{{system}}/system.json"
+    log: f"{RUN}/logs/score_{{system}}.log"
     resources: gpu=GPU
     shell: "{NBLIB} score {params.options:q} --scale {SCALE} --run-dir {RUN} > {log} 2>&1"
 
-SCORES = [  # of every encoder, plain and tuned: by notebook 07, and by `nblib score` for those of the sweep
-    *(executed("07_encoder_benchmarks", name) for name in RECORDED),
-    *(f"{RUN}/sweep/results/07_{name}.csv" for name in SWEPT),
-]
-
-def scored_by_command(names):
-    """The results that `nblib score` leaves of these systems."""
-    return [f"{RUN}/results/07_{name}.csv" for name in names if name in SYSTEMS]
-
-rule hedge_trainings:
-    input:
-        notebook("08_hedge_trainings"), SCORES, scored_by_command(COMPARED),
-        [record_of(name) for name in [*MIXED, *LARGER]],
-    params:
-        json=lambda w: parameters(
-            {}, base=BASE, mixtures=MIXED, larger_mixtures=LARGER, trainings=SWEPT, data=SWEEP["common"]["score"],
-            benchmarks=SWEEP_BENCHMARKS, encoders=RECORDED, sweep_dir=f"{RUN}/sweep",
-            with_adapter=[f"{encoder}+adapter" for encoder in [*SCORED, *ADAPTED]],
-        ),
-    output: executed("08_hedge_trainings")
-    log: log_of("08_hedge_trainings")
-    shell: EXECUTE
-
-rule nevir_architectures:
-    input:
-        notebook("09_nevir_architectures"), SCORES, scored_by_command([*COMPARED, *CROSS]),
-        [record_of(name) for name in EPOCHS], shipped("nevir_mini"),
-    params:
-        json=lambda w: parameters(
-            {}, data=DATA, encoders=RECORDED, rankers=COMPARED, nevir_trained=EPOCHS, every_epoch=EVERY_EPOCH,
-            base=BASE, cross_encoders=CROSS,
-        ),
-    output: executed("09_nevir_architectures")
-    log: log_of("09_nevir_architectures")
-    shell: EXECUTE
-
-rule semantoneg_families:
-    input:
-        notebook("10_semantoneg_families"), SCORES, [record_of(name) for name in FAMILIES],
-        shipped("semantoneg_mini", "paraphrases_mini", "paraphrases_mini_sets"),
-    params: json=lambda w: parameters({}, data=DATA, base=BASE, encoders=RECORDED, families_trained=FAMILIES)
-    output: executed("10_semantoneg_families")
-    log: log_of("10_semantoneg_families")
-    shell: EXECUTE
-
-def asked(llm):
-    """Notebook 11's own parameters for a language model, or for a LoRA on one."""
-    if llm in LLMS:
-        return {"base": llm, **LLMS[llm]}
-    base = LORAS[llm]["base"]
-    return {"base": base, "adapter": f"{RUN}/llms/{llm}", "compare": [base]}
-
-def before_asking(llm):
-    """What a LoRA's benchmarks wait for: its training, and the scores of its base, with which they are compared."""
-    return [record_of(llm), executed("11_llm_benchmarks", LORAS[llm]["base"])] if llm in LORAS else []
+def asked_of_llm(name):
+    """Notebook 11's own parameters for a language model, or for a LoRA on one, which is compared with its base."""
+    if name in LLMS:
+        return {"base": name, **LLMS[name]}
+    return {"base": LORAS[name]["base"], "adapter": f"{RUN}/llms/{name}", "compare": [LORAS[name]["base"]]}
 
 rule llm_benchmarks:
     input:
         notebook("11_llm_benchmarks"), sorted(map(str, Path("nblib/benchmarks/llm").glob("*.yaml"))),
-        shipped(*READ_BY_11), lambda w: before_asking(w.llm), "data/published/prompts.json",
-        "data/published/truong.csv",
+        shipped(*READ_BY_11), "data/published/prompts.json", "data/published/truong.csv", lambda w: record_of(w.llm),
+        lambda w: [executed("11_llm_benchmarks", base) for base in asked_of_llm(w.llm).get("compare", [])],
     params:
-        json=lambda w: parameters({**config["11"]["common"], **asked(w.llm)}),
-        entries=lambda w: registered(*READ_BY_11, asked(w.llm)["base"]),
+        json=lambda w: parameters(config["11"]["common"], asked_of_llm(w.llm)),
+        entries=lambda w: registered(*READ_BY_11, asked_of_llm(w.llm)["base"]),
     priority: 2
     output: executed("11_llm_benchmarks", "{llm}")
-    log: log_of("11_{llm}")
+    log: f"{RUN}/logs/11_{{llm}}.log"
     resources: gpu=GPU
     shell: EXECUTE
 
-rule gsm8k_errors:
-    input:
-        notebook("12_gsm8k_errors"),
-        lambda w: [executed("11_llm_benchmarks", llm) for llm in (LORAS[EXAMINED]["base"], EXAMINED)],
-        "data/published/truong_table5.csv", "data/published/truong_table5_examples.jsonl",
-        sorted(map(str, Path("data/gsm8k/labels").glob("*.csv"))),
-    params:
-        json=lambda w: parameters(
-            {}, base_predictions=gsm8k_predictions(LORAS[EXAMINED]["base"]),
-            tuned_predictions=gsm8k_predictions(EXAMINED), examples=config["11"]["common"].get("examples", 3),
-        ),
-    output: executed("12_gsm8k_errors")
-    log: log_of("12_gsm8k_errors")
-    shell: EXECUTE
+SCORES = [f"{RUN}/scores/{name}/system.json" for name in BY_COMMAND]
+SCORES += [executed("07_encoder_benchmarks", name) for name in RECORDED]
+SCORES += [executed("06_negation_adapter", name) for name in WITH_ADAPTER]
+TRAINED = {"form": FORM, "base": BASE, "encoders": RECORDED}
+ASKED = [executed("11_llm_benchmarks", name) for name in {**LLMS, **LORAS}]
+SOLUTIONS = {  # of GSM8K, by the first LoRA and its base
+    side: f"{RUN}/scores/{name}/{READ_BY_11[-1]}_test.parquet"
+    for lora in [*LORAS][:1] for side, name in [("base_predictions", LORAS[lora]["base"]), ("tuned_predictions", lora)]
+}
+ONCE = {  # notebooks that are executed once: what they read, and their parameters
+    "01_diagnosis": (shipped(*corpora_of("01", "stsb")), config["01"]),
+    "08_hedge_trainings": ([*SCORES, *(record_of(name)[0] for name in ABLATION)], {
+        **TRAINED, "form": SWEEP["score"], "benchmarks": SWEEP.get("benchmarks", []), "mixtures": ABLATION,
+        "trainings": sweeps.which(SCORED, of="sweep"),
+        "with_adapter": [f"{name}+adapter" for name in WITH_ADAPTER if name in RECORDED],
+    }),
+    "09_nevir_architectures": ([*SCORES, *(record_of(name)[0] for name in ON_NEVIR), *shipped("nevir_mini")], {
+        **TRAINED, "nevir_trainings": ON_NEVIR,
+        "rankers": [name for name in BY_COMMAND if name in [*RANKERS, *sweeps.which(SCORED, of="", score=FORM)]],
+        "cross_encoders": sweeps.which(SCORED, architecture="cross-encoder", score="sample"),
+        "general_encoders": [*ENCODERS, *TUNED], "general_changes": [[base, name] for name, base in TUNED.items()],
+        **{key: value for key, value in config["09"].items() if key != "rankers"},
+    }),
+    "10_semantoneg_families": (
+        [*SCORES, *shipped("semantoneg_mini", "paraphrases_mini", "paraphrases_mini_sets")],
+        {**TRAINED, "families_trained": sweeps.which(SCORED, of="families")},
+    ),
+    "12_gsm8k_errors": (
+        [*ASKED, *map(str, [*Path("data/published").glob("truong_table5*"), *Path("data/gsm8k/labels").glob("*.csv")])],
+        {**SOLUTIONS, "examples": config["11"]["common"].get("examples", 3)},
+    ),
+    "13_results": ([
+        *SCORES, *ASKED, *map(executed, ["01_diagnosis", "02_synthesis", "03_triples", "08_hedge_trainings"]),
+        *map(executed, ["09_nevir_architectures", "10_semantoneg_families", *["12_gsm8k_errors"] * bool(LORAS)]),
+        *(executed("05_llm_lora", name) for name in LORAS),
+        *(executed("04_encoder_training", name) for name in sweeps.which(TRAININGS, of="")),
+        *map(str, Path("data/published").iterdir()),
+    ], {}),
+}
+READ_BY = {"01": [*corpora_of("01", "stsb"), *config["01"]["encoders"]], "09": mteb.corpora_of(GENERAL)}
 
-rule results:
-    input:
-        notebook("13_results"), sorted(map(str, Path("data/published").iterdir())),
-        [executed(name) for name in ("01_diagnosis", "02_synthesis", "03_triples")],
-        [executed("04_encoder_training", name) for name in SINGLE], [executed("05_llm_lora", name) for name in LORAS],
-        [executed("06_negation_adapter", name) for name in [*ENCODERS, *ADAPTED]], SCORES, scored_by_command(SYSTEMS),
-        [record_of(name) for name in FAMILIES],
-        [executed(name) for name in ("08_hedge_trainings", "09_nevir_architectures", "10_semantoneg_families")],
-        [executed("11_llm_benchmarks", name) for name in {**LLMS, **LORAS}], executed("12_gsm8k_errors") if EXAMINED else [],
-    params: json=lambda w: parameters({})
-    output: executed("13_results")
-    log: log_of("13_results")
+rule once:
+    input: lambda w: notebook(w.notebook), lambda w: sorted(ONCE[w.notebook][0])
+    params:
+        json=lambda w: parameters(ONCE[w.notebook][1]),
+        entries=lambda w: registered(*READ_BY.get(w.notebook[:2], [])),
+    wildcard_constraints: notebook=one_of(ONCE)
+    output: executed("{notebook}")
+    log: f"{RUN}/logs/{{notebook}}.log"
+    resources: gpu=lambda w: GPU if w.notebook[:2] in READ_BY else 0
     shell: EXECUTE
 
 rule site:
-    input:
-        executed("13_results"),  # which comes after every other notebook
-        "nblib/results/report.py", sorted(map(str, Path("docs").glob("*"))),
+    input: executed("13_results"), "nblib/results/report.py", sorted(map(str, Path("docs").glob("*")))
     output: f"{RUN}/site/index.html"
-    log: log_of("site")
+    log: f"{RUN}/logs/site.log"
     shell: "{NBLIB} report {SCALE} > {log} 2>&1"

@@ -17,10 +17,7 @@ from nblib.models import encoders
 # Read on import: a model that isn't here is refused at once, not after a minute
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 gc.set_threshold(50_000, 20, 100)  # what is imported stays: it need not be looked through again and again
-WORDS = [
-    "the", "a", "an", "is", "was", "are", "not", "no", "never", "any", "it", "he", "she", "they", "man", "woman", "dog", "cat",
-    "door", "open", "closed", "house", "red", "green",
-]  # fmt: skip
+WORDS = "the a an is was are not no never any it he she they man woman dog cat door open closed house red green".split()
 
 # The same examples in every run, and none that fails because the machine is busy
 settings.register_profile("suite", derandomize=True, deadline=None)
@@ -112,23 +109,24 @@ def tiny_encoder(tiny_encoder_folder: Path) -> encoders.Encoder:
 @pytest.fixture(scope="session")
 def toy(tiny_encoder_folder):
     """A training of 12 steps: three epochs of two passes over six anchors, four at a time."""
-    from nblib.training.trainer import Settings
+    from nblib.training.trainer import TrainingSettings
 
-    return Settings(str(tiny_encoder_folder), learning_rate=1e-2, epochs=3, batch_size=4, bf16=False, rank=4)
+    steps = {"learning_rate": 1e-2, "epochs": 3, "batch_size": 4}
+    return TrainingSettings(str(tiny_encoder_folder), **steps, bf16=False, rank=4)
 
 
 @pytest.fixture(scope="session")
 def full(toy, tmp_path_factory):
     from nblib.training import trainer
 
-    return trainer.train("bi-encoder", toy, toy_examples(), tmp_path_factory.mktemp("full"))
+    return trainer.train(toy, toy_examples(), tmp_path_factory.mktemp("full"))
 
 
 @pytest.fixture(scope="session")
 def lora(toy, tmp_path_factory):
     from nblib.training import trainer
 
-    return trainer.train("bi-encoder", replace(toy, method="lora"), toy_examples(), tmp_path_factory.mktemp("lora"))[0]
+    return trainer.train(replace(toy, method="lora"), toy_examples(), tmp_path_factory.mktemp("lora"))[0]
 
 
 @pytest.fixture

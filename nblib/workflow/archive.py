@@ -6,6 +6,7 @@
 import io
 import json
 import os
+import shutil
 import tarfile
 import tempfile
 import time
@@ -13,19 +14,13 @@ from pathlib import Path
 
 from nblib import artefacts, paths
 from nblib.errors import StudyError
-from nblib.results import answers
+from nblib.results import scoreboard
 
-# Settings, training records, per-item predictions and results of each system, those of the sweep included.
-PARTS = [
-    "encoders/*.json", "trainings/*/*", "scores/*/*", "results/*", "figures/04_encoder_training/fig_training_*.csv*",
-    "sweep/encoders/*.json", "sweep/trainings/*/*", "sweep/scores/*/*",
-]  # fmt: skip
-TEXTS = ["gsm8k_*"]  # files with a data set's texts, which we don't distribute
-# The tables behind the figures that show an exhibit without numbers: notebook 13 looks for them.
-PICTURES = [f"figures/{one.file.replace('{system}', '*')}.csv*" for one in answers.pictures()]
+# Records of trainings, per-item predictions and results of each system
+PARTS = ["trainings/*/*", "scores/*/*", "results/*", "figures/04_encoder_training/fig_training_*.csv*"]
+TEXTS = "gsm8k_*"  # files with a data set's texts, which we don't distribute
 COMPARING = ("08_hedge_trainings", "09_nevir_architectures", "10_semantoneg_families")
-# Number of a notebook → the file with its parameters.
-PARAMETERS = {name[:2]: f"{name[:2]}_parameters.json" for name in COMPARING}
+PARAMETERS = {name[:2]: f"{name[:2]}_parameters.json" for name in COMPARING}  # by the notebook's number
 
 
 def archive(scale: str) -> Path:
@@ -39,19 +34,20 @@ def pack(scale: str, target: Path) -> None:
     Raises:
         StudyError: notebook 08, 09 or 10 was not executed in this run.
     """
-    run = paths.resolve(f"runs/{scale}")
-    packed = {}
+    run, contents = paths.resolve(f"runs/{scale}"), {}
     for name, parameters in zip(COMPARING, PARAMETERS.values(), strict=True):
         executed = run / "notebooks" / f"{name}.ipynb"
         if not executed.is_file():
             raise StudyError(f"No executed notebook at {executed}. Run: make study SCALE={scale}")
-        given = json.loads(executed.read_text(encoding="utf-8"))["metadata"]["papermill"]["parameters"]
-        packed[parameters] = json.dumps(given, indent=2, sort_keys=True).encode()
-    found = [file for part in {*PARTS, *PICTURES} for file in run.glob(part) if file.is_file()]
-    kept = [file for file in found if not any(file.match(name) for name in TEXTS)]
-    packed |= {file.relative_to(run).as_posix(): file.read_bytes() for file in kept}
+        given = artefacts.read_json(executed)["metadata"]["papermill"]["parameters"]
+        contents[parameters] = json.dumps(given, indent=2, sort_keys=True).encode()
+    # The tables behind the figures that show an exhibit without numbers: notebook 13 looks for them
+    pictures = {f"figures/{one['file'].replace('{system}', '*')}.csv*" for one in scoreboard.pictures()}
+    files = {file for part in {*PARTS, *pictures} for file in run.glob(part)}
+    files = {file for file in files if file.is_file() and not file.match(TEXTS)}
+    contents |= {file.relative_to(run).as_posix(): file.read_bytes() for file in files}
     with paths.write_atomically(target) as draft, tarfile.open(draft, "w:xz") as tar:
-        for name, content in sorted(packed.items()):
+        for name, content in sorted(contents.items()):
             about = tarfile.TarInfo(name)
             about.size = len(content)
             tar.addfile(about, io.BytesIO(content))
@@ -69,13 +65,9 @@ def unpack(scale: str, run_dir: str | Path) -> tuple[int, int]:
     """
     source, run = archive(scale), paths.writable_folder(run_dir)
     if not source.is_file():
-        raise StudyError(
-            f"No reference predictions at {source}: only the official scale has them. Restore it: git checkout {source}"
-        )
-    artefacts.check(source)
+        raise StudyError(f"No reference predictions at {source}: the official scale alone has them, in git.")
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=run) as draft:
-        with tarfile.open(source) as tar:
-            tar.extractall(draft, filter="data")
+        shutil.unpack_archive(artefacts.check(source), draft, filter="data")
         packed = [file.relative_to(draft).as_posix() for file in Path(draft).rglob("*") if file.is_file()]
         there = {name for name in packed if (run / name).exists()}
         # The sidecar of a file that stays isn't unpacked, either

@@ -1,14 +1,15 @@
-"""What a notebook (or a command of a module) depends on among nblib's modules, by the import graph: the Snakefile's inputs."""
+"""What a notebook (or a Python file) depends on among nblib's modules, by the import graph: the Snakefile's inputs."""
 
 import ast
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
 import grimp
 import nbformat
 
-from nblib import paths
+from nblib import corpora, paths
+from nblib.models import language_models
+from nblib.models import registry as models
 
 
 @cache
@@ -32,20 +33,29 @@ def imported_modules(notebook: Path) -> set[str]:
     return names & _graph().modules
 
 
-def module_files(notebook: str | Path, without: Collection[str] = ()) -> list[str]:
+def module_files(notebook: str | Path) -> list[str]:
     """The source files, relative to the project, of all nblib modules that a notebook or Python file imports, directly or not.
 
     A notebook has to run again when one of these changes.
-
-    Args:
-        without: modules that compute nothing which is kept, and those that only they import.
     """
-    reached, found = set(), imported_modules(paths.resolve(notebook)) - {*without}
+    reached, found = set(), imported_modules(paths.resolve(notebook))
     while found:
         reached |= found
-        found = set().union(*map(_graph().find_modules_directly_imported_by, found)) - reached - {*without}
+        found = set().union(*map(_graph().find_modules_directly_imported_by, found)) - reached
     # importing a.b.c runs the packages a and a.b as well
     reached |= {module.rsplit(".", depth)[0] for module in reached for depth in range(1, module.count(".") + 1)}
     files = (paths.PROJECT_ROOT / module.replace(".", "/") for module in reached)
     sources = (file / "__init__.py" if file.is_dir() else file.with_suffix(".py") for file in files)
     return sorted(str(file.relative_to(paths.PROJECT_ROOT)) for file in sources)
+
+
+def registered(*names: str) -> str:
+    """The registry entries of corpora and models: a change in one reruns what uses it, and nothing else."""
+    registries = [corpora.entries(), models.entries(), language_models.entries()]
+    return repr([registry[name] for name in names for registry in registries if name in registry])
+
+
+def shipped(*names: str) -> list[str]:
+    """The files of those corpora that come with the project."""
+    entries = [corpora.describe(name) for name in names]
+    return sorted({f"data/{split.file}" for entry in entries if not entry.official for split in entry.splits.values()})

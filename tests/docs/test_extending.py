@@ -1,6 +1,5 @@
 """The recipes of docs/extending.md: each is applied to a copy of the project as it is written, then tried there."""
 
-import ast
 import json
 import os
 import re
@@ -16,7 +15,6 @@ from support.language import tiny_llama
 
 from nblib import paths
 from nblib.corpora import registry
-from nblib.workflow import cli, run_notebook
 
 PAGE = (paths.PROJECT_ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -28,8 +26,6 @@ import huggingface_hub
 from nblib.workflow import cli
 given = json.loads(Path("tries.json").read_text())
 huggingface_hub.snapshot_download = lambda name, **options: given["llm"]
-for words in given["trained"]:
-    cli.parser().parse_args(words)
 outcomes = {}
 for recipe, (kind, code) in given["tries"].items():
     try:
@@ -43,12 +39,6 @@ for recipe, (kind, code) in given["tries"].items():
         outcomes[recipe] = f"{type(error).__name__}: {error}"
 Path("outcomes.json").write_text(json.dumps(outcomes))
 """
-
-
-def commands():
-    """The arguments of the page's nblib commands that stand in a sentence."""
-    found = [shlex.split(command)[1:] for command in re.findall(r"`(nblib [^`…]+)`", " ".join(PAGE.split()))]
-    return [words for words in found if len(words) > 2]
 
 
 def name_of(recipe):
@@ -91,7 +81,7 @@ def apply(instruction, code, root):
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory, tiny_encoder_folder):
-    """What came of each recipe's last block, by its title; and the copy of the project."""
+    """What came of each recipe's last block, by its title."""
     root = tmp_path_factory.mktemp("project")
     shutil.copytree(paths.PROJECT_ROOT / "nblib", root / "nblib", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(paths.DATA, root / "data", ignore=shutil.ignore_patterns("adapters", "generations"))
@@ -106,13 +96,12 @@ def outcomes(tmp_path_factory, tiny_encoder_folder):
             else:
                 apply(instruction, code.replace("SHA256", content_hash(recipe, code)), root)
     llm = tiny_llama(tmp_path_factory.mktemp("llm"))
-    trained = [words for words in commands() if words[0] == "train"]
-    (root / "tries.json").write_text(json.dumps({"tries": tries, "llm": str(llm), "trained": trained}))
+    (root / "tries.json").write_text(json.dumps({"tries": tries, "llm": str(llm)}))
     environment = {**os.environ, "PYTHONPATH": str(root), "NBLIB_CACHE": str(root / "cache")}
     environment.pop("NBLIB_DATA", None)
     done = subprocess.run([sys.executable, "-c", DRIVER], cwd=root, env=environment, capture_output=True, text=True)
     assert (root / "outcomes.json").is_file(), done.stdout + done.stderr
-    return json.loads((root / "outcomes.json").read_text()), root
+    return json.loads((root / "outcomes.json").read_text())
 
 
 def content_hash(recipe, code):
@@ -127,31 +116,10 @@ def content_hash(recipe, code):
 
 @pytest.mark.parametrize("recipe", [name_of(recipe) for recipe in RECIPES])
 def test_a_recipe_works_as_it_is_written(outcomes, recipe):
-    assert outcomes[0][recipe] == "ok"
-
-
-def test_the_systems_that_were_added_left_their_scores(outcomes):
-    results = outcomes[1] / "runs" / "lab" / "results"
-    assert {"07_TF-IDF.csv", "07_Jaccard.csv", "07_my-encoder.csv"} <= {file.name for file in results.glob("*.csv")}
-    assert "Denials" in (results / "07_TF-IDF.csv").read_text()
-
-
-def test_the_import_graph_of_the_copy_knows_the_added_benchmark(outcomes):
-    tree = ast.parse((outcomes[1] / "nblib" / "benchmarks" / "catalogue.py").read_text())
-    (planned,) = [node for node in tree.body if isinstance(node, ast.If)]
-    assert "denials" in ast.unparse(planned)
+    assert outcomes[recipe] == "ok"
 
 
 def test_every_recipe_is_in_the_list_at_the_top_and_is_tried():
     listed = re.findall(r"^- \[([^\]]+)\]\(#([\w-]+)\)", PAGE, re.MULTILINE)
     assert [title.lower() for title, _ in listed] == list(map(name_of, RECIPES))
     assert all(title.lower().replace(" ", "-") == anchor for title, anchor in listed)
-
-
-def test_the_commands_of_the_page_are_known_and_its_notebooks_take_the_parameters_it_gives(outcomes):
-    ran = [words for words in commands() if words[0] == "run"]
-    assert len(ran) >= 3
-    for words in ran:
-        given = cli.parser().parse_args(words)
-        parameters = run_notebook.read_parameters(given.mapping, given.pairs)
-        run_notebook.check_parameters(run_notebook.find_notebook(given.notebook), parameters)

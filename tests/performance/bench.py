@@ -6,14 +6,11 @@ one in turn, and a ratio is taken within a round. The table goes to figures/perf
 
 import asyncio
 import gc
-import json
 import os
 import re
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
@@ -21,13 +18,13 @@ from unittest.mock import patch
 import numpy as np
 import openai
 import pandas as pd
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from support.llm_server import LLMServer
 
 from nblib import artefacts, corpora, paths
 from nblib.corpora import triples
-from nblib.corpora.hedgetriple import HEDGES, NEGATIONS
 from nblib.models import embeddings, encoders
 from nblib.models.negation_adapter import GRID, NegationAdapter, contributions, softmax_weights
 from nblib.synthesis import generations, prompts
@@ -67,11 +64,11 @@ def encoding(name: str, corpus: str, rows: int) -> Case:
 def training(base: str, anchors: int) -> Case:
     """An epoch: ours takes an anchor and a positive with all negatives together, the stock way triple by triple."""
     table = triples.build(corpora.load("hedgetriple").head(anchors))
-    settings = trainer.Settings(base, loss="in-batch", bf16=False)
-    data = batches.data_sets(table, LOSSES[settings.loss].layout)
+    settings = trainer.TrainingSettings(base, loss="in-batch", bf16=False)
+    data = DatasetDict(triples=batches.lay_out(table, LOSSES[settings.loss].layout))
 
     def ours() -> None:
-        trainer.train("bi-encoder", settings, data, Path(tempfile.mkdtemp()) / "checkpoints")
+        trainer.train(settings, data, Path(tempfile.mkdtemp()) / "checkpoints")
 
     def stock() -> None:
         model, rows = encoders.load(base).model, table[["anchor", "positive", "negative"]]
@@ -88,7 +85,10 @@ def training(base: str, anchors: int) -> Case:
 
 def synthesis(questions: int, delay: float) -> Case:
     """Answers of a server that takes some time for each; ours also keeps them, and looks whether they are usable."""
-    url, texts = _server(delay), [f"House number {k} has a red door." for k in range(questions // 2)]
+    url, texts = (
+        LLMServer(seconds=delay).__enter__().base_url,
+        [f"House number {k} has a red door." for k in range(questions // 2)],
+    )
 
     def ours() -> int:
         anchors, file = pd.DataFrame({"id": texts, "anchor": texts}), Path(tempfile.mkdtemp()) / "generations.jsonl"
@@ -108,30 +108,6 @@ def synthesis(questions: int, delay: float) -> Case:
 
     what = f"{questions:,} questions to a language model, {IN_FLIGHT} at once; stock: `AsyncOpenAI`, `asyncio.gather`"
     return Case(what, ours, lambda: asyncio.run(gathered()), 0)
-
-
-def _server(delay: float) -> str:
-    """The address of a server with OpenAI's API, which gives a usable answer to everything after so many seconds."""
-
-    def reply(labels: Sequence[str]) -> bytes:
-        text = "\n".join(f'{n}. "{label}": It is {label} now.' for n, label in enumerate(labels, start=1))
-        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-        usage = {"prompt_tokens": 150, "completion_tokens": 60, "total_tokens": 210}
-        body = json.dumps({"id": "c", "model": "toy", "choices": [choice], "usage": usage}).encode()
-        return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-
-    async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                asked = await reader.readexactly(int(re.search(rb"content-length: *(\d+)", head.lower())[1]))
-                await asyncio.sleep(delay)
-                writer.write(negated if b"Negate" in asked else hedged)
-        writer.close()
-
-    negated, hedged, loop = reply(NEGATIONS), reply(HEDGES), asyncio.new_event_loop()
-    server = loop.run_until_complete(asyncio.start_server(connection, "127.0.0.1", 0, backlog=1024))
-    threading.Thread(target=loop.run_forever, daemon=True).start()
-    return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
 
 
 def adapter_fit(triplets: int) -> Case:

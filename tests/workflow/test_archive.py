@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from nblib import artefacts, paths
-from nblib.analysis import systems, training_comparison
+from nblib.analysis import training_comparison
+from nblib.benchmarks import scoring
 from nblib.errors import StudyError
 from nblib.workflow import archive, cli, record
 
@@ -23,19 +24,10 @@ FILES = {
     "results/07_small.csv": "a,b",
     "figures/04_encoder_training/fig_training_small.csv": "epochs",
     "figures/07_encoder_benchmarks/fig_profile_small.csv": "profile",
-    "sweep/scores/both-s0/stsb_test.parquet": "items, too",
 }
-SIDECARS = {
-    "encoders/small.json",
-    "trainings/small/training.json",
-    "sweep/trainings/both-s0/training.json",
-    "scores/small/system.json",
-    "sweep/encoders/both-s0.json",
-}
-TABLES = {
-    "scores/small/nevir_test.parquet", "results/07_small.csv", "figures/04_encoder_training/fig_training_small.csv",
-    "sweep/scores/both-s0/stsb_test.parquet", "trainings/small/epochs.csv",
-}  # fmt: skip
+SIDECARS = {"trainings/small/training.json", "scores/small/system.json"}
+TABLES = {"scores/small/nevir_test.parquet", "results/07_small.csv", "trainings/small/epochs.csv"}
+TABLES |= {"figures/04_encoder_training/fig_training_small.csv"}
 PACKED = {*archive.PARAMETERS.values(), *SIDECARS, *TABLES, *(f"{name}.json" for name in TABLES)}
 
 
@@ -57,9 +49,7 @@ def test_what_is_unpacked_is_what_was_packed(project):
     assert archive.unpack("toy", "runs/again") == (len(PACKED), 0)
     again = record.files(project / "runs/again")
     assert set(again) == PACKED
-    assert {name: file.read_text() for name, file in again.items() if name in FILES} == {
-        name: text for name, text in FILES.items() if name in PACKED
-    }
+    assert all(again[name].read_text() == FILES[name] for name in PACKED & FILES.keys())
     assert len({file.stat().st_mtime_ns for file in again.values()}) == 1, "none is older than what it was made from"
     assert json.loads(again["09_parameters.json"].read_text()) == {"run_dir": "runs/toy", "encoders": ["small"]}
 
@@ -67,33 +57,19 @@ def test_what_is_unpacked_is_what_was_packed(project):
 def test_the_same_run_gives_the_same_bytes(project):
     for name in ("one", "two"):
         archive.pack("toy", project / name)
-        (project / "runs/toy/encoders/small.json").touch()
+        (project / "runs/toy/results/07_small.csv").touch()
     assert (project / "one").read_bytes() == (project / "two").read_bytes()
 
 
-def test_what_a_run_has_stays(project):
+def test_what_a_run_has_stays_without_the_archives_sidecar_and_what_is_absent_is_added(project):
     archive.pack("toy", archive.archive("toy"))
-    mine = project / "runs/toy/results/07_small.csv"
+    archive.unpack("toy", again := project / "runs/again")
+    (again / "scores/small/system.json").unlink()
+    mine = again / "results/07_small.csv"
     mine.write_text("newer")
-    assert archive.unpack("toy", "runs/toy") == (3, len(PACKED) - 3)  # the parameters alone were not there
-    assert mine.read_text() == "newer"
-
-
-def test_a_second_call_adds_what_is_absent(project):
-    archive.pack("toy", archive.archive("toy"))
-    archive.unpack("toy", "runs/again")
-    for name in ("results/07_small.csv", "scores/small/system.json"):
-        (project / "runs/again" / name).unlink()
-    assert archive.unpack("toy", "runs/again") == (2, len(PACKED) - 2)
-    assert (project / "runs/again/results/07_small.csv").read_text() == FILES["results/07_small.csv"]
-
-
-def test_the_sidecar_of_a_file_that_stays_is_not_unpacked(project):
-    archive.pack("toy", archive.archive("toy"))
-    (project / "runs/again/results").mkdir(parents=True)
-    (project / "runs/again/results/07_small.csv").write_text("mine")
-    archive.unpack("toy", "runs/again")
-    assert not (project / "runs/again/results/07_small.csv.json").exists()
+    mine.with_name("07_small.csv.json").unlink()
+    assert archive.unpack("toy", again) == (1, len(PACKED) - 1)
+    assert mine.read_text() == "newer" and not mine.with_name("07_small.csv.json").exists()
 
 
 @pytest.mark.parametrize("kind, linked", [(tarfile.SYMTYPE, "/tmp"), (tarfile.REGTYPE, "")])
@@ -121,10 +97,9 @@ def test_the_command_says_what_to_do_next(project, capsys):
     archive.pack("toy", archive.archive("toy"))
     cli.main(["unpack", "toy"])
     said = capsys.readouterr().out
-    assert f"3 files unpacked, {len(PACKED) - 3} were there and are kept" in said
-    assert (
-        'nblib run 09 runs/toy/notebooks/09_nevir_architectures.ipynb -y "$(cat runs/toy/09_parameters.json)"' in said
-    )
+    assert f"3 files unpacked, {len(PACKED) - 3} were there and are kept" in said  # the parameters alone were not there
+    of_09 = 'nblib run 09 runs/toy/notebooks/09_nevir_architectures.ipynb -y "$(cat runs/toy/09_parameters.json)"'
+    assert of_09 in said
     assert "nblib run 13 runs/toy/notebooks/13_results.ipynb -p scale toy -p run_dir runs/toy" in said
     cli.main(["unpack", "toy", "--run-dir", "runs/elsewhere"])
     assert f"runs/elsewhere: {len(PACKED)} files unpacked, 0 were there" in capsys.readouterr().out
@@ -138,26 +113,19 @@ def of_record(tmp_path_factory):
     return run, *(json.loads((run / archive.PARAMETERS[number]).read_text()) for number in ("08", "09"))
 
 
-def test_the_systems_of_record_come_from_the_predictions_alone(of_record):
-    run, _, given = of_record
-    predictions = systems.load_predictions_for(run, [*given["rankers"], *given["encoders"]], "nevir")
-    ours = systems.accuracies(predictions).set_index("system")
-    drawn = pd.read_csv(paths.FIGURES / "official" / "09_nevir_architectures" / "fig_architectures.csv").dropna(
-        subset="ours"
-    )
-    drawn = drawn.drop_duplicates("system").set_index("system")
+def test_the_numbers_of_record_come_from_the_predictions_alone(of_record):
+    run, sweep, given = of_record
+    predictions = scoring.load_predictions_for(run, [*given["rankers"], *given["encoders"]], "nevir")
+    ours = scoring.accuracies(predictions).set_index("system").value
+    drawn = pd.read_csv(paths.FIGURES / "official" / "09_nevir_architectures" / "fig_architectures.csv")
+    drawn = drawn.dropna(subset="ours").drop_duplicates("system").set_index("system").ours
     assert set(drawn.index) == set(ours.index)
-    assert np.allclose(drawn.ours, ours.value[drawn.index], atol=1e-3)  # as many digits as the figure's CSV has
-
-
-def test_the_sweep_of_record_comes_from_the_predictions_alone(of_record):
-    run, given, _ = of_record
-    found = training_comparison.collect(run / "sweep", given["trainings"][:3], given["data"])
+    assert np.allclose(drawn, ours[drawn.index], atol=1e-3)  # as many digits as the figure's CSV has
+    found = training_comparison.collect(run, sweep["trainings"][:3], sweep["form"], sweep["benchmarks"])
     drawn = pd.read_csv(paths.FIGURES / "official" / "08_hedge_trainings" / "fig_size.csv")
-    both = found[found.benchmark == "STSB"].set_index("encoder").value
-    expected = drawn[drawn.encoder.isin(both.index) & (drawn.benchmark == "STSB")].set_index("encoder").value
-    assert len(expected) == 3
-    assert np.allclose(expected, both[expected.index], atol=1e-3)
+    drawn = drawn[drawn.benchmark.isin(["STSB", "stsb"])].set_index("encoder").value
+    ours = found[found.benchmark == "stsb"].set_index("encoder").value
+    assert len(ours) == 3 and np.allclose(drawn[ours.index], ours, atol=1e-3)
 
 
 def test_the_predictions_of_record_hold_no_texts(of_record):

@@ -8,36 +8,24 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from support.language import ngrams
 
-from nblib import corpora, paths, results
+from nblib import corpora, paths
 from nblib.analysis import contamination, gsm8k
+from nblib.errors import StudyError
 from nblib.workflow import archive, cli, record
-from nblib.workflow.record import RecordError
-
-
-def result(value, system="all-mpnet-base-v2"):
-    return results.row(system, "SemAntoNeg", "accuracy", value, n=9, scale="toy", data="semantoneg test")
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A project with a finished run, and a function that sets the run's score."""
+    """A project with a finished run and a record."""
     monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
     monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
-    made, kept = tmp_path / "runs/toy/figures", tmp_path / "figures/toy"
     for folder, files in {
-        made: {"scoreboard.csv": "s", "same.csv": "1", "changed.csv": "new", "sub/fig.svg": "<svg/>"},
-        kept: {"same.csv": "1", "changed.csv": "old", "gone.csv": "x"},
+        "runs/toy/figures": {"scoreboard.csv": "s", "same.csv": "1", "changed.csv": "new", "sub/fig.svg": "<svg/>"},
+        "figures/toy": {"same.csv": "1", "changed.csv": "old", "gone.csv": "x"},
     }.items():
         for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text)
-
-    def finish(value):
-        table = results.save([result(value)], "runs/toy/results/06.csv")
-        results.save(table.to_dict("records"), made / "measurements.csv")
-        results.scoreboard(table, "runs/toy", "toy").to_csv(made / "scoreboard.csv", index=False)
-
-    return finish
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).write_text(text)
 
 
 def tree(folder):
@@ -47,18 +35,11 @@ def tree(folder):
 FOUND = {"new": ["scoreboard.csv", "sub/fig.svg"], "changed": ["changed.csv"], "gone": ["gone.csv"]}
 
 
-def test_differences_are_new_changed_and_gone(project, tmp_path):
-    made = record.files(tmp_path / "runs/toy/figures")
-    assert record.differences(made, record.files(tmp_path / "figures/toy")) == FOUND
-    assert record.differences(made, record.files(tmp_path / "absent"))["new"] == sorted(made)
-
-
 @pytest.mark.parametrize(
     ("name", "one", "other", "same"),
     [
         ("x.csv", "a,0.1234\n", "a,0.1235\n", True),  # one unit of the last digit
         ("x.csv", "a,0.1234\n", "a,0.1237\n", False),
-        ("x.csv", "12.3 ± 0.4", "12.4 ± 0.4", True),  # of a number in a text
         ("x.csv", "12.3 ± 0.4", "12.3 ± 0.4 (n)", False),
         ("x.csv", "all-MiniLM-L6-v2,1", "all-MiniLM-L6-v3,1", False),  # a name's digits are no number
         ("x.csv", "812345.1", "812399.9", True),  # less than a five-thousandth
@@ -76,14 +57,15 @@ def test_files_that_differ_by_rounding_alone_agree(tmp_path, name, one, other, s
     assert record.agree(tmp_path / "made" / name, tmp_path / "made" / name)
 
 
-def test_a_recorded_run_is_equal_to_the_figures_of_record(project, tmp_path):
-    project(31.92)
-    (tmp_path / "runs/toy/figures/fig.png").touch()  # of an older version: git keeps CSV and SVG alone
-    assert record.record("toy") == FOUND | {"new": ["measurements.csv", *FOUND["new"]], "scores": []}
-    (tmp_path / "runs/toy/figures/fig.png").unlink()
+def test_a_recorded_run_is_equal_to_the_figures_of_record_and_what_changed_is_listed(project, tmp_path, capsys):
+    execute(tmp_path / "runs/toy/notebooks/01_diagnosis.ipynb", "unknown")  # of other scales none is recorded
+    cli.main(["record", "toy"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:-1] == [f"{what}: {name}" for what, names in FOUND.items() for name in names]
+    assert lines[-1] == "figures/toy is now equal to runs/toy/figures."
     made = tree(tmp_path / "runs/toy/figures")
     assert tree(tmp_path / "figures/toy") == {name: made[name] for name in made if not name.endswith(".json")}
-    assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": []}
+    assert record.record("toy") == {"new": [], "changed": [], "gone": []}
 
 
 def execute(file, state):
@@ -98,9 +80,7 @@ def execute(file, state):
 def with_notebooks(project, tmp_path, monkeypatch):
     """A scale whose executed notebooks and predictions are recorded."""
     monkeypatch.setattr(record, "WITH_NOTEBOOKS", {"toy"})
-    monkeypatch.setattr(record.documents, "Record", lambda folder: folder)
     monkeypatch.setattr(record.documents, "update", lambda made_from: [])
-    project(31.9)
     for name in archive.COMPARING:
         execute(tmp_path / f"runs/toy/notebooks/{name}.ipynb", "abc123")
 
@@ -110,52 +90,21 @@ def test_executed_notebooks_and_predictions_are_recorded_below_the_figures(with_
     assert {notebook, "predictions.tar.xz"} <= set(record.record("toy")["new"])
     execute(tmp_path / "runs/toy" / notebook, "abc123 ")
     assert record.record("toy")["changed"] == [notebook]
-    assert record.record("toy") == {"new": [], "changed": [], "gone": [], "scores": [], "texts": []}
+    assert record.record("toy") == {"new": [], "changed": [], "gone": [], "texts": []}
 
 
 @pytest.mark.parametrize("state", ["abc123+changes", "def456", "unknown"])
 def test_notebooks_of_uncommitted_code_or_of_two_commits_are_refused(with_notebooks, tmp_path, state):
     execute(tmp_path / "runs/toy/notebooks/07_encoder_benchmarks/tiny.ipynb", state)
     before = tree(tmp_path / "figures")
-    with pytest.raises(RecordError, match=r"1 notebooks, first notebooks/07_encoder_benchmarks/tiny\.ipynb"):
+    with pytest.raises(StudyError, match=r"1 notebooks, first notebooks/07_encoder_benchmarks/tiny\.ipynb"):
         record.record("toy")
     assert tree(tmp_path / "figures") == before
 
 
-def test_of_other_scales_no_notebook_is_recorded(project, tmp_path):
-    project(31.9)
-    execute(tmp_path / "runs/toy/notebooks/01_diagnosis.ipynb", "unknown")
-    record.record("toy")
-    assert not (tmp_path / "figures/toy/notebooks").exists()
-
-
-def test_a_score_that_moved_is_shown(project):
-    project(31.92)
-    assert record.record("toy")["scores"] == [], "a record without measurements has none that moved"
-    project(31.94)
-    found = record.record("toy")
-    assert found["changed"] == ["measurements.csv", "scoreboard.csv"]
-    assert found["scores"] == ["all-mpnet-base-v2 / SemAntoNeg / accuracy / semantoneg test / toy: 31.92 → 31.94"]
-    assert record.record("toy")["scores"] == []
-
-
-def test_a_score_that_is_new_or_gone_did_not_move(tmp_path):
-    for folder, rows in {"old": [result(1.0), result(2.0, "gone")], "new": [result(1.0), result(3.0, "new")]}.items():
-        results.save(rows, tmp_path / folder / "measurements.csv")
-    assert record.changed_scores(tmp_path / "new", tmp_path / "old") == []
-
-
 def test_an_unfinished_run_or_unknown_scale_is_refused(project, tmp_path):
-    with pytest.raises(RecordError, match=r"No finished run in .*runs/nowhere"):
+    with pytest.raises(StudyError, match=r"No finished run in .*runs/nowhere"):
         record.record("nowhere")
-
-
-def test_the_command_lists_what_changed(project, capsys):
-    project(31.92)
-    cli.main(["record", "toy"])
-    lines = capsys.readouterr().out.splitlines()
-    assert {"new: scoreboard.csv", "changed: changed.csv", "gone: gone.csv"} <= set(lines)
-    assert lines[-1] == "figures/toy is now equal to runs/toy/figures."
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,0 @@
-"""The subcommands of `nblib`, a module each: `HELP`, `add_arguments(parser)` and `run(arguments)`.
-
-What is slow to import is imported in `run`, so that `nblib --help` answers at once.
-"""
