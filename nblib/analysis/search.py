@@ -22,7 +22,7 @@ def search(system: System) -> pd.DataFrame:
         `SHOWN` rows a question.
     """
     table = corpora.load(CORPUS)
-    passages, twins = [*table.doc1, *table.doc2], [*table.doc2, *table.doc1]
+    passages, opposites = [*table.doc1, *table.doc2], [*table.doc2, *table.doc1]
     pairs = list(table.set_index("id").loc[list(PAIRS)].itertuples())
     questions = [one for p in pairs for one in ((p.q1, p.doc1, p.doc2), (p.q2, p.doc2, p.doc1))]
     scores = system.score([query for query, _, _ in questions for _ in passages], passages * len(questions))
@@ -30,7 +30,7 @@ def search(system: System) -> pd.DataFrame:
     for (query, own, other), near in zip(questions, scores.reshape(len(questions), -1), strict=True):
         answers = {own: "this question", other: "the opposite question"}
         for rank, index in enumerate((-near).argsort(kind="stable")[:SHOWN], start=1):
-            text = excerpt(passages[index], twins[index])
+            text = excerpt(passages[index], opposites[index])
             rows.append((query, rank, text, float(near[index]), answers.get(passages[index], "")))
     return pd.DataFrame(rows, columns=["query", "rank", "passage", "similarity", "answers"])
 

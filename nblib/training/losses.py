@@ -102,7 +102,7 @@ class PairedQueriesLoss(EmbeddingLoss):
         own = torch.arange(len(near), device=near.device)
         if self.margin is None:
             return nn.functional.cross_entropy(SCALE * near, own)
-        others = own.roll(len(near) // 2)  # the first queries' half, then their twins'
+        others = own.roll(len(near) // 2)  # the first queries' half, then that of the paired queries
         return (self.margin - near[own, own] + near[own, others]).clamp(min=0).mean() * SCALE
 
 
