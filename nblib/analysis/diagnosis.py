@@ -8,7 +8,6 @@ import pandas as pd
 from nblib.corpora.negator import NO_OUTPUT, negate_sentences
 from nblib.models import embeddings
 from nblib.models.encoders import Encoder
-from nblib.results import published
 
 GROUPS = {1: "0–0.2", 2: "0.2–0.4", 3: "0.4–0.6", 4: "0.6–0.8", 5: "0.8–1"}  # of human similarity (§3.3)
 POLAR_BEAR, WARMING = "Polar bear DNA may help fight obesity", "Global warming is real."
@@ -35,14 +34,8 @@ def with_negations(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare(pairs: pd.DataFrame, encoder: Encoder) -> pd.DataFrame:
-    """Eq. 1 per pair: `sim_12` = Cos(S1, S2) and `sim_1neg1` = Cos(S1, NegS1).
-
-    Args:
-        pairs: from `with_negations`, rows without NegS1 dropped.
-
-    Returns:
-        group, sim_12, sim_1neg1 and the encoder's name, in the order of the pairs.
-    """
+    """Eq. 1 per pair from `with_negations` that has a NegS1: encoder (its name), group, sim_12 = Cos(S1, S2), sim_1neg1 =
+    Cos(S1, NegS1)."""
     vectors = embeddings.encode(encoder, [*pairs.sentence1, *pairs.sentence2, *pairs.negated])
     first, second, negated = np.split(vectors, 3)
     similarities = {"sim_12": embeddings.similarity(first, second), "sim_1neg1": embeddings.similarity(first, negated)}
@@ -50,11 +43,8 @@ def compare(pairs: pd.DataFrame, encoder: Encoder) -> pd.DataFrame:
 
 
 def closer_share(compared: pd.DataFrame) -> pd.DataFrame:
-    """Per encoder and group: n, and the shares (percent) of pairs in which S1 is strictly closer to NegS1, or to S2.
-
-    Raises:
-        KeyError: a group has no pairs.
-    """
+    """Per encoder and group: n, and the shares (percent) of pairs in which S1 is strictly closer to NegS1, or to S2; a KeyError
+    where a group has no pairs."""
     to_negation, to_paraphrase = compared.sim_1neg1, compared.sim_12
     closer = compared.assign(negation_closer=to_negation > to_paraphrase, paraphrase_closer=to_paraphrase > to_negation)
     groups = closer.groupby(["encoder", "group"])
@@ -64,17 +54,13 @@ def closer_share(compared: pd.DataFrame) -> pd.DataFrame:
 
 
 def paper_examples(encoders: Sequence[Encoder]) -> pd.DataFrame:
-    """The cosines of the two Figures 1: paper, system (the paper's name), encoder, anchor, sentence, metric, cosine, and
-    the published cosine where one is printed."""
-    rows = []
-    for encoder in encoders:
-        for paper, anchor, sentence, metric in EXAMPLES:
-            system = published.system_name(paper, encoder.name)
-            in_paper = published.printed(paper, "Figure 1", system=system, metric=metric)
-            cosine = cosines(anchor, [sentence], [encoder]).iloc[0, 0]
-            rows.append((paper, system, encoder.name, anchor, sentence, metric, cosine, in_paper))
-    columns = ["paper", "system", "encoder", "anchor", "sentence", "metric", "cosine", "published"]
-    return pd.DataFrame(rows, columns=columns)
+    """The cosines of the two Figures 1: paper, encoder, anchor, sentence, metric, cosine."""
+    rows = [
+        (paper, encoder.name, anchor, sentence, metric, cosines(anchor, [sentence], [encoder]).iloc[0, 0])
+        for encoder in encoders
+        for paper, anchor, sentence, metric in EXAMPLES
+    ]
+    return pd.DataFrame(rows, columns=["paper", "encoder", "anchor", "sentence", "metric", "cosine"])
 
 
 def truongs_figure_1(encoders: Sequence[Encoder]) -> pd.DataFrame:

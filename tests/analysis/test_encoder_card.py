@@ -1,13 +1,18 @@
 """The encoder card: what it says, and that it says it in the direction of the numbers."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from support.encoders import tiny
 
 from nblib import corpora
 from nblib.analysis import encoder_card
 from nblib.benchmarks import catalogue, scoring
 from nblib.corpora.authored import HEDGES, NEGATIONS
+from nblib.models import embeddings
 from nblib.models.systems import BiEncoder
 
 
@@ -86,3 +91,17 @@ def test_the_largest_errors_come_first_with_their_texts(tmp_path):
     stsb = catalogue.get("stsb_mini")
     worst = encoder_card.largest_errors("stsb_mini", stsb.predict(system, stsb.rows()), 3)
     assert worst.rank_gap.abs().is_monotonic_decreasing and len(worst) == 3
+
+
+def test_over_long_texts_are_counted_and_static_embeddings_do_not_say_what_they_read(tmp_path):
+    encoder = tiny(tmp_path, max_length=32)
+    table = corpora.load("nevir_mini")
+    texts = sorted({*table.q1, *table.q2, *table.doc1, *table.doc2})
+    tokens = embeddings.token_counts(encoder, texts)
+    row = encoder_card.truncation(encoder, ["nevir_mini"]).iloc[0]
+    assert (row.task, row.texts, row.tokens, row.longest) == ("nevir_mini", len(texts), tokens.sum(), tokens.max())
+    assert row.truncated == (tokens > 32).sum() and 0 < row.share < 100
+    static = StaticEmbedding(encoder.model.tokenizer.backend_tokenizer, embedding_dim=8)
+    encoder = replace(encoder, model=SentenceTransformer(modules=[static], device="cpu"), fingerprint="static")
+    read = encoder_card.truncation(encoder, ["stsb_mini"])
+    assert read[["tokens", "longest", "truncated", "share"]].isna().all(axis=None) and read.texts.item() > 0

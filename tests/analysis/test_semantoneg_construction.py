@@ -7,7 +7,7 @@ from nblib import corpora
 from nblib.analysis import semantoneg_construction
 from nblib.analysis.semantoneg_construction import OPTIONS
 from nblib.benchmarks import semantoneg
-from nblib.corpora import negator, wordnet
+from nblib.corpora import negator
 from nblib.errors import StudyError
 
 
@@ -123,5 +123,5 @@ def test_the_construction_finds_the_official_antonyms(official_sets):
 
 
 def _own_antonyms(word):
-    lemmas = [lemma for sense in wordnet.wordnet().synsets(word, pos="a") for lemma in sense.lemmas()]
+    lemmas = [lemma for sense in semantoneg_construction.wordnet().synsets(word, pos="a") for lemma in sense.lemmas()]
     return {antonym.name() for lemma in lemmas if lemma.name() == word for antonym in lemma.antonyms()}

@@ -1,9 +1,12 @@
 """Scores of any system: what is left, intervals, comparisons, measurements."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from support.encoders import tiny
+from torch import nn
 
 from nblib import artefacts, results
 from nblib.benchmarks import catalogue, scoring
@@ -46,6 +49,11 @@ def test_scoring_a_local_folder_leaves_everything_and_repeats_from_the_cache(tmp
     monkeypatch.setattr(encoder.model, "encode", fail)
     again = scoring.score(BiEncoder(encoder), names, tmp_path / "run")
     pd.testing.assert_frame_equal(first.summary.drop(columns="seconds"), again.summary.drop(columns="seconds"))
+
+
+def test_the_size_of_a_model_is_in_millions_of_weights():
+    assert scoring.parameters(SimpleNamespace(model=nn.Linear(1000, 1000))) == 1.001
+    assert scoring.parameters(SimpleNamespace(model=None)) is None
 
 
 def test_without_embeddings_a_system_only_chooses(tmp_path):
