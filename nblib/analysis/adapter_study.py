@@ -42,12 +42,9 @@ def embed_pairs(pairs: pd.DataFrame, encoder: Encoder) -> EmbeddedPairs:
 
 
 def on_stsb(train: EmbeddedPairs, test: EmbeddedPairs) -> pd.DataFrame:
-    """Table 1 for every weighting, with a chosen on the training part under both rules.
-
-    Returns:
-        weighting, rule, a, weights ([1, dimension]), train_accuracy, train_pearson, accuracy, pearson (percent, on test), n
-        (triplets), n_pairs. The first row is the unweighted embedding.
-    """
+    """Table 1 for every weighting, with a chosen on the training part under both rules, and first the unweighted embedding:
+    weighting, rule, a, weights ([1, dimension]), train_accuracy, train_pearson, accuracy, pearson (percent, on test), n
+    (triplets), n_pairs."""
     learnt = [(UNWEIGHTED, "", 0.0, _uniform(train.scored[0]))]
     for weighting, (rule, scored) in product(WEIGHTINGS, [("accuracy", None), (CONSTRAINED, train.scored)]):
         adapter = NegationAdapter(weighting).fit(*train.triplets, scored=scored)
@@ -98,14 +95,8 @@ def trade_off(train: EmbeddedPairs, test: EmbeddedPairs) -> pd.DataFrame:
 
 
 def transfer(learnt: pd.DataFrame, vectors: Triplets, *, repeats: int = 10, seed: int = 0) -> pd.DataFrame:
-    """Table 2: the weights of `on_stsb` on SemAntoNeg.
-
-    Returns:
-        weighting, rule, a, accuracy on all items, n; mean and sd over random samples of `TEST_SHARE` of them, sample_n.
-
-    Raises:
-        StudyError: no sample, or a seed that NumPy doesn't take.
-    """
+    """Table 2: the weights of `on_stsb` on SemAntoNeg: weighting, rule, a, accuracy on all items, n; mean and sd over random
+    samples of `TEST_SHARE` of them, sample_n. For errors see `random_splits`."""
     n = len(vectors[0])
     samples = [test for _, test in random_splits(range(n), repeats, seed)[BY_ROW]]
     rows = []
@@ -120,11 +111,8 @@ def transfer(learnt: pd.DataFrame, vectors: Triplets, *, repeats: int = 10, seed
 def random_splits(
     sentence_sets: Sequence[int], repeats: int, seed: int
 ) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
-    """Shuffled training and test rows of each repetition: `BY_ROW` as in the paper; `BY_SET` keeps sentence sets whole.
-
-    Raises:
-        StudyError: no repetition, or a seed that NumPy doesn't take.
-    """
+    """Shuffled training and test rows of each repetition: `BY_ROW` as in the paper; `BY_SET` keeps sentence sets whole. A
+    StudyError: no repetition, or a seed that NumPy doesn't take."""
     from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit  # a second to import
 
     check_numbers(seed, repeats=repeats)
@@ -193,11 +181,7 @@ def by_method(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def pooled_methods(run_dir: str | Path) -> pd.DataFrame:
-    """`by_method` over those encoders of a run that have a result for every training size.
-
-    Raises:
-        FileNotFoundError: notebook 06 has left no splits in the run.
-    """
+    """`by_method` over those encoders of a run that have a result for every training size; a FileNotFoundError without any."""
     tables = {}
     for file in sorted((paths.resolve(run_dir) / "scores").glob("*/adapter_splits.csv")):
         runs = artefacts.read_table(file)
@@ -210,14 +194,8 @@ def pooled_methods(run_dir: str | Path) -> pd.DataFrame:
 
 
 def draw_ranks(scores: pd.DataFrame, ax: Axes, alpha: float) -> pd.DataFrame:
-    """Draw Figure 3, the critical-difference diagram of systems (Wilcoxon–Holm).
-
-    Args:
-        scores: one row per repetition, one column per system.
-
-    Returns:
-        system, the corrected p value against each system, mean rank (1 = best).
-    """
+    """Draw Figure 3, the critical-difference diagram (Wilcoxon–Holm) of scores, a row per repetition and a column per system:
+    system, the corrected p value against each system, mean rank (1 = best)."""
     import scikit_posthocs
 
     p_values = stats.wilcoxon_holm(scores)

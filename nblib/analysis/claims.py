@@ -1,8 +1,7 @@
 """Which claims of the four papers hold? Each claim of `data/published/claims.yaml` is checked against what this run measured.
 
-A claim has checks of four kinds: a change between two systems on the same items, a score beside a bound, two scores apart from
-each other, and printed numbers beside ours or each other. Two scores differ only where an interval shows it. The verdict follows
-from the checks: all hold, some, or none; a claim whose only outcomes are printed numbers was not measured.
+A claim has checks of four kinds (`_CHECKS`). Two scores differ only where an interval shows it. The verdict follows from the
+checks: all hold, some, or none; a claim whose only outcomes are printed numbers was not measured.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,40 +27,29 @@ COLUMNS = "id short paper section claim measured verdict because refuted_by need
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper, in our words.
-
-    Attributes:
-        id, paper: its key, and whose it is.
-        short: the claim in at most ten words.
-        section, exhibit: where the paper says it, and the exhibit it belongs to, as in `exhibits.csv`.
-        claim: what is claimed. refuted_by: what would refute it.
-        because: what limits the evidence. needs: what a better test would take.
-        checks: each with its `kind`, and what the function of that name below takes.
-        most: the best verdict that the evidence allows.
-    """
+    """A claim of a paper, in our words."""
 
     id: str
-    short: str
+    short: str  # the claim in at most ten words
     paper: str
     section: str
-    exhibit: str
+    exhibit: str  # as in `exhibits.csv`
     claim: str
     refuted_by: str
-    because: str
-    needs: str
-    checks: tuple[Mapping[str, Any], ...] = ()
-    most: Verdict = SUPPORTED
+    because: str  # what limits the evidence
+    needs: str  # what a better test would take
+    checks: tuple[Mapping[str, Any], ...] = ()  # each with its `kind`, and what the function of that name below takes
+    most: Verdict = SUPPORTED  # the best that the evidence allows
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A check's outcome: a sentence with the numbers, whether what is claimed holds, the systems that it is about, and whether
-    this study measured it (two printed numbers were not)."""
+    """A check's outcome."""
 
-    sentence: str
+    sentence: str  # with the numbers
     holds: bool
     systems: tuple[str, ...] = ()
-    measured: bool = True
+    measured: bool = True  # two printed numbers are not
 
 
 @dataclass(frozen=True)
@@ -111,11 +99,7 @@ def load() -> tuple[Claim, ...]:
 
 
 def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> pd.DataFrame:
-    """Every claim with what was measured and the verdict: COLUMNS.
-
-    Args:
-        measured: from `results.load`. board: a scoreboard.
-    """
+    """Every claim with what was measured (of `results.load` and a scoreboard) and the verdict: COLUMNS."""
     evidence, rows = Evidence(paths.resolve(run_dir), measured, board), []
     for claim in load():
         outcomes = [outcome for check in claim.checks if (outcome := _CHECKS[check["kind"]](check, evidence))]
@@ -143,7 +127,7 @@ def counts(claims: pd.DataFrame) -> str:
     return f"Of {len(claims)} claims of the four papers: {', '.join(listed)}."
 
 
-# --- checks: each takes its entry and the evidence, and gives an outcome, or None where something wasn't measured ------------
+# The checks: each takes its entry and the evidence, and gives an outcome, or None where something wasn't measured
 
 
 def _change(check: Mapping, evidence: Evidence) -> Outcome | None:

@@ -41,12 +41,9 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def check(texts: Iterable[str], names: Collection[str]) -> pd.DataFrame:
-    """Look for training texts in benchmarks, by their names in the registry.
-
-    Returns:
-        corpus, title, official, items, exact (items with a match), ngram_5, ngram_8, ngram_13 (percent of items that share
-        one), longest (the most words in a row that an item shares), example (those words).
-    """
+    """Look for training texts in benchmarks, by their names in the registry: corpus, title, official, items, exact (items with
+    a match), ngram_5, ngram_8, ngram_13 (percent of items that share one), longest (the most words in a row that an item
+    shares), example (those words)."""
     holders = defaultdict(set)  # five words in a row → the training texts that hold them
     for text in set(map(words, texts)):
         for gram in _grams(text):

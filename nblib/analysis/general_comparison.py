@@ -1,7 +1,5 @@
-"""General ability: averages over MTEB's tasks, what a training changed, and our scores beside the published ones.
-
-Averages are compared over the very same tasks only. No model is loaded here.
-"""
+"""General ability: averages over MTEB's tasks (compared over the very same tasks only), what a training changed, and our scores
+beside the published ones."""
 
 from pathlib import Path
 
@@ -23,14 +21,8 @@ TRUONG_TASKS = {
 
 
 def averages(measured: pd.DataFrame, value: str = "value") -> pd.DataFrame:
-    """The mean of each category, and of all tasks and all categories (Truong's "Average" is of categories).
-
-    Args:
-        measured: task, category, and a score in percent.
-
-    Returns:
-        average (a category, `BY_TASK`, `BY_CATEGORY`), tasks (how many), value.
-    """
+    """The mean of each category, and of all tasks and all categories (Truong's "Average"), from task, category and a score in
+    percent: average (a category, `BY_TASK`, `BY_CATEGORY`), tasks (how many), value."""
     categories = measured.groupby("category", sort=False)[value].agg(["size", "mean"])
     of_all = [(BY_TASK, measured[value].mean()), (BY_CATEGORY, categories["mean"].mean())]
     rows = [*categories.itertuples(name=None), *((name, len(measured), mean) for name, mean in of_all)]
@@ -44,8 +36,7 @@ def changes(run_dir: str | Path, baseline: str, other: str) -> pd.DataFrame:
     resample. Tasks of equally many clusters get the same resamples, so that two tasks on the same texts stay paired.
 
     Returns:
-        average, tasks, before, after, difference, low, high (percentage points), over the tasks that both were measured on and
-        that have predictions by item.
+        average, tasks (that both have predictions by item of), before, after, difference, low, high (percentage points).
 
     Raises:
         ScoreError: the predictions of one are gone.
@@ -68,16 +59,9 @@ def changes(run_dir: str | Path, baseline: str, other: str) -> pd.DataFrame:
 
 
 def beside_published(measured: pd.DataFrame, model: str) -> pd.DataFrame:
-    """The measured scores with the published ones of the same model on the same tasks.
-
-    Args:
-        measured: from `mteb.score` or `mteb.load`.
-        model: its published name, or the last part of it.
-
-    Returns:
-        category, task, metric, published (NaN where nothing is), ours, difference, ci_low, ci_high, n, outside (whether they
-        differ by more than `TOLERANCE`), note (why they may).
-    """
+    """The measured scores (`mteb.load`) with those published of a model (its name, or the last part of it): category, task,
+    metric, published (NaN where nothing is), ours, difference, ci_low, ci_high, n, outside (whether they differ by more than
+    `TOLERANCE`), note (why they may)."""
     table = measured.rename(columns={"value": "ours"})
     table["published"] = table.task.map(published.mteb_scores(model)).astype(float)
     table["difference"] = (table.ours - table.published).round(DECIMALS) + 0.0  # no "-0.0"
@@ -96,8 +80,8 @@ def truong_columns(measured: pd.DataFrame, model: str, table: str, system: str) 
         table: "Table 1" (56 tasks) or "Table 2" (16).
 
     Returns:
-        column, coverage ("9 of 10"), printed (over all tasks of the column), published (MTEB's own score of the model, over the
-        tasks that were measured), ours (over the same). The last row is the average of the columns.
+        column, coverage ("9 of 10"), printed (over all its tasks), published (MTEB's own score of the model, over the measured
+        tasks), ours (over the same); last their average.
     """
     lite = table == "Table 2"
     inside = measured[measured.task.isin(mteb.MTEB_LITE)] if lite else measured

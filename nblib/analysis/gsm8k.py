@@ -170,11 +170,8 @@ def fingerprint(solution: str) -> str:
 
 
 def load_labels(folder: str | Path, errors: pd.DataFrame) -> pd.DataFrame:
-    """The labels of these solutions, a column for each pass ("<annotator> <pass>"), rows as in `errors`; NaN: not labelled.
-
-    Raises:
-        StudyError: an unknown label.
-    """
+    """The labels of these solutions, a column for each pass ("<annotator> <pass>"), rows as in `errors`; NaN: not labelled. A
+    StudyError: an unknown label."""
     keys = pd.MultiIndex.from_arrays([errors.id, errors.tuned_response.map(fingerprint)])
     passes = {}
     for file in sorted(paths.resolve(folder).glob("gsm8k_*_*.csv")):
@@ -186,12 +183,8 @@ def load_labels(folder: str | Path, errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(labels: pd.DataFrame) -> pd.DataFrame:
-    """Cohen's κ between every two columns of `load_labels`.
-
-    Returns:
-        first, second, items ("all": labelled by both; "decided": undecided by neither), n, agree (a count), kappa, low, high
-        (95 % bootstrap; NaN without items of two categories).
-    """
+    """Cohen's κ between every two columns of `load_labels`: first, second, items ("all": labelled by both; "decided": undecided
+    by neither), n, agree (a count), kappa, low, high (95 % bootstrap; NaN without items of two categories)."""
     rows = []
     for first, second in combinations(labels, 2):
         both = labels[[first, second]].dropna()

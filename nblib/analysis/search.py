@@ -15,12 +15,8 @@ SHOWN = 5  # passages a question
 
 
 def search(system: System) -> pd.DataFrame:
-    """Search for both questions of three pairs.
-
-    Returns:
-        query, rank (1 is best), passage (an `excerpt`), similarity, answers ("this question", "the opposite question" or "");
-        `SHOWN` rows a question.
-    """
+    """Search for both questions of three pairs, `SHOWN` rows a question: query, rank (1 is best), passage (an `excerpt`),
+    similarity, answers ("this question", "the opposite question" or "")."""
     table = corpora.load(CORPUS)
     passages, opposites = [*table.doc1, *table.doc2], [*table.doc2, *table.doc1]
     pairs = list(table.set_index("id").loc[list(PAIRS)].itertuples())

@@ -100,14 +100,8 @@ def describe_highest(plane: pd.DataFrame) -> str:
 def change_over_seeds(
     before: Sequence[pd.DataFrame], after: Sequence[pd.DataFrame], metric: str = "spearman"
 ) -> dict[str, float]:
-    """The change of a score between two trainings, each averaged over its seeds, by paired bootstrap over clusters of items.
-
-    Args:
-        before, after: per-item predictions on one task, a table a seed.
-        metric: which correlation, where the predictions are similarities.
-
-    Returns: before, after, difference, low, high (percentage points), n.
-    """
+    """The change of a score between two trainings, each averaged over its seeds (of each its predictions), by paired bootstrap
+    over clusters of items: before, after, difference, low, high (percentage points), n."""
     old, new = (100 * float(np.mean([scoring.point(table, metric) for table in side])) for side in (before, after))
     drawn = [scoring.change_replicates(*pair, metric=metric) for pair in product(before, after)]
     low, high = stats.percentile_interval(100 * np.mean(drawn, axis=0))

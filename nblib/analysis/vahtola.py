@@ -37,11 +37,8 @@ def antonym_pairs(items: pd.DataFrame) -> pd.Series:
 
 
 def errors_by_antonyms(correct: pd.Series, items: pd.DataFrame) -> pd.DataFrame:
-    """Errors by antonyms: antonyms, n (items), errors, share (percent of the items), most errors first.
-
-    Args:
-        correct: whether an item is right, bool by id.
-    """
+    """Errors by antonyms, from whether an item is right, by id: antonyms, n (items), errors, share (percent of the items), most
+    errors first."""
     by_pair = (~correct).groupby(antonym_pairs(items).reindex(correct.index))
     table = by_pair.agg(n="size", errors="sum").rename_axis("antonyms").reset_index()
     table["share"] = 100 * table.errors / table.n
@@ -49,11 +46,8 @@ def errors_by_antonyms(correct: pd.Series, items: pd.DataFrame) -> pd.DataFrame:
 
 
 def families(measured: Mapping[str, float]) -> pd.DataFrame:
-    """Figure 1: the models of Tables 3 to 6: family, system, published, ours (percent; NaN where not measured).
-
-    Args:
-        measured: our scores on the official SemAntoNeg, by the paper's name of the system.
-    """
+    """Figure 1: the models of Tables 3 to 6, and our scores by their names there: family, system, published, ours (percent, or
+    NaN)."""
     printed = published.load("vahtola")
     # Table 8 alone has no row for chance
     models = printed.system[(printed.exhibit == "Table 8") & (printed.metric == "accuracy")]
@@ -63,15 +57,14 @@ def families(measured: Mapping[str, float]) -> pd.DataFrame:
 
 
 def families_on_one_base(run_dir: str | Path, names: Sequence[str], base: str, task: str) -> pd.DataFrame:
-    """The paper's comparison of families on one base: trainings on each family's data that were scored, against the base.
+    """The paper's comparison of families on one base: scored trainings on each family's data, against the base.
 
     Returns:
         system, family, seed, value, low, high (percent, 95 % by cluster), difference, difference_low, difference_high (points
         to the base, paired), n.
 
     Raises:
-        ScoreError: a training or the base has left no predictions.
-        KeyError: a training is on no family's data.
+        ScoreError: there are no predictions. KeyError: a training is on no family's data.
     """
     table = scoring.accuracies({name: scoring.load_predictions(run_dir, name, task) for name in names})
     known = [scoring.about(run_dir, name) for name in names]

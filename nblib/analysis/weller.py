@@ -42,14 +42,8 @@ def word_differences(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def preferences(predictions: pd.DataFrame) -> pd.DataFrame:
-    """Figure 4: which document ranks first for both questions, or "reversed" (each time the other's), or a tie.
-
-    Args:
-        predictions: id, cluster, margin_q1, margin_q2 (of the right document's score).
-
-    Returns:
-        preference (`PREFERENCES`), share (percent of all items), low, high (95 %, resampled by cluster), n.
-    """
+    """Figure 4: which document ranks first for both questions, by margin_q1 and margin_q2, or "reversed" (each time the
+    other's), or a tie: preference (`PREFERENCES`), share (percent of all items), low, high (95 %, resampled by cluster), n."""
     first, second = np.sign(predictions.margin_q1), np.sign(predictions.margin_q2)
     signs = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
     preferred = np.select([(first == a) & (second == b) for a, b in signs], PREFERENCES[:-1], PREFERENCES[-1])
@@ -59,22 +53,15 @@ def preferences(predictions: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_edit(predictions: pd.DataFrame) -> pd.DataFrame:
-    """Figure 7: edit (of `EDITS`), value (percent right), low, high (95 %, resampled by cluster), n.
-
-    Raises:
-        KeyError: an id is not one of the official NevIR.
-    """
+    """Figure 7: edit (of `EDITS`), value (percent right), low, high (95 %, resampled by cluster), n; a KeyError for an id that
+    isn't the official NevIR's."""
     edits = [EDITS[one.rpartition("-")[2]] for one in predictions.id]
     return scoring.accuracies(dict(iter(predictions.groupby(edits)))).rename(columns={"system": "edit"})
 
 
 def architectures(run_dir: str | Path, measured: pd.DataFrame) -> pd.DataFrame:
-    """Table 2 with our scores: architecture, system, published, low, high, ours, trained (by this study), line (of a figure: our
-    system's name, or the architecture). Ours stand last within their architecture.
-
-    Args:
-        measured: from `scoring.accuracies`, on NevIR.
-    """
+    """Table 2 with our `scoring.accuracies` on NevIR, last within their architecture: architecture, system, published, low,
+    high, ours, trained (by this study), line (of a figure: our system's name, or the architecture)."""
     printed = published.load("weller").query("exhibit == 'Table 2' and metric == 'pairwise_accuracy'")
     table = pd.DataFrame({"system": printed.system, "published": printed.value})
     table["architecture"] = printed.note.str.extract(r"type: ([^;]+)", expand=False)
@@ -94,17 +81,8 @@ def architectures(run_dir: str | Path, measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def epochs(run_dir: str | Path, trainings: Sequence[str]) -> pd.DataFrame:
-    """Figures 5, 8 and 11: dev scores before the training and after each epoch (percent, or × 100).
-
-    Args:
-        trainings: by notebook 04, evaluated after every epoch.
-
-    Returns:
-        architecture, epoch, set, value, n.
-
-    Raises:
-        StudyError: no such training, or one that was not evaluated.
-    """
+    """Figures 5, 8 and 11: dev scores of trainings before the first and after each epoch: architecture, epoch, set, value
+    (percent, or × 100), n; a StudyError: no such training, or one that was not evaluated."""
     columns, tables = ["architecture", "epoch", "set", "value", "n"], [pd.DataFrame()]
     for name in trainings:
         record = records.load(run_dir, name)

@@ -25,11 +25,8 @@ def smallest_n(printed: Sequence[str]) -> int | None:
 
 
 def table() -> pd.DataFrame:
-    """Every group of `data/published/granularity.yaml` with each n that comes into question for it.
-
-    Returns:
-        paper, group, numbers (how many), n, fitting (how many of them fit), smallest (`smallest_n`, or NaN), note.
-    """
+    """Every group of `data/published/granularity.yaml` with each n that comes into question for it: paper, group, numbers (how
+    many), n, fitting (how many of them fit), smallest (`smallest_n`, or NaN), note."""
     rows = []
     for group in shipped.read_yaml(published.FOLDER / "granularity.yaml"):
         numbers = _numbers(group)

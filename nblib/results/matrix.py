@@ -17,16 +17,9 @@ ITEMS = ["corpus", "split", "part", "sample", "protocol"]
 
 
 def matrix(measured: pd.DataFrame, board: pd.DataFrame) -> pd.DataFrame:
-    """A row for each system and benchmark of `SCORES` on a whole test split or a sample of it: of several the largest.
-
-    Args:
-        measured: from `measurements.load`.
-        board: a scoreboard; a stand-in has no printed number.
-
-    Returns:
-        system, trained_on, training_items, key (the benchmark's), benchmark (its label), chance, value, ci_low, ci_high, n,
-        `ITEMS`, published, agrees; the systems by training data and name, variants of a base left out.
-    """
+    """A row for each system (without variants) and benchmark of `SCORES` on a whole test split or else its largest sample, from
+    `measurements.load` and a scoreboard: system, trained_on, training_items, key (the benchmark's), benchmark (its label),
+    chance, value, ci_low, ci_high, n, `ITEMS`, published, agrees."""
     known = pd.DataFrame([(key, *score) for key, score in SCORES.items()], columns=["benchmark", "metric", "chance"])
     whole = (measured[["variant", "part", "protocol"]] == "").all(axis=1) & (measured.split == "test")
     table = measured[whole].merge(known).sort_values("n", ascending=False, kind="stable")

@@ -1,7 +1,7 @@
 """Measurements: every score of the study once, with its n, its interval and what the system was trained on.
 
-A measurement is a row of keys and numbers (`COLUMNS`); the words for people are made where they are shown (`results.words`).
-Each notebook writes its own rows to `<run>/results/*.csv`. Printed numbers are no measurements: `scoreboard` joins the two.
+A measurement is a row of keys and numbers (`COLUMNS`), for which `words` has what people read. Each notebook writes its own
+rows to `<run>/results/*.csv`.
 """
 
 import math
@@ -30,19 +30,16 @@ def record(table: pd.DataFrame | Iterable[Mapping], **constants: object) -> pd.D
     """Measurements of a table: its columns that are `COLUMNS`, filled up by constants; what neither names is empty.
 
     Args:
-        table: a row per measurement, with at least those of the following that `constants` lacks. Its other columns are left out.
-            system: what was measured, by its own name (never that of a paper's system for which it stands in).
-            base, variant, seed, alpha: of a training in a sweep its base model, which variant of the recipe, its seed (several
-            joined by "+": a mean over them) and the weight of the tuned model in an interpolation.
-            adapter: how an adapter's weights are applied; "" without one. `variant` then says how it was fitted.
+        table: a row per measurement, with at least those of the following that `constants` lacks; others are left out.
+            system: by its own name, also where it stands in for a paper's.
+            base, variant, seed, alpha: of a training in a sweep ("0+1": a mean over seeds), alpha of an interpolation.
+            adapter: how an adapter's weights are applied; `variant` then says how it was fitted.
             benchmark: its key in the catalogue, or what else was measured ("gsm8k_errors").
-            corpus, split, part, sample: the items: key of the registered corpus, its split, a part of that, and of a sample its
-            number of rows or pairs.
-            protocol: which of several ways to measure; "" where there is one. layer: of a model's embeddings.
-            metric, value, ci_low, ci_high: in the unit that the papers print (percent, cosine, count), with its 95 % interval.
-            n: items behind the value.
-            trained_on, training_items: key of what this study trained it on, and how many anchors or pairs; "" for a published
-            model. fingerprint: of the weights and settings that shape the value.
+            corpus, split, part, sample: the items; of a sample the number of rows or pairs.
+            protocol: which of several ways to measure. layer: of a model's embeddings.
+            metric, value, ci_low, ci_high: in the papers' unit (percent, cosine, count), with a 95 % interval. n: of items.
+            trained_on, training_items: key of what this study trained it on ("": nothing), and how many anchors or pairs.
+            fingerprint: of the weights and settings that shape the value.
 
     Raises:
         ResultsError: a constant is no column, or see `validate`.

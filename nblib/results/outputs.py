@@ -11,13 +11,8 @@ from nblib.results import measurements, plotting, tables
 
 
 class Outputs:
-    """The outputs of a notebook in a run: figures and tables in `<run_dir>/figures/<notebook>/`, results in `<run_dir>/results/`.
-
-    A notebook that is executed once for each of several models names the model in `variant`; its files' names end in that.
-
-    Attributes:
-        results: the file that `save_results` writes.
-    """
+    """The outputs of a notebook in a run: figures and tables in `<run_dir>/figures/<notebook>/`, results in
+    `<run_dir>/results/`; where it is executed for each of several models, their names end in the model (`variant`)."""
 
     def __init__(self, notebook: str, run_dir: str | Path, variant: str = "") -> None:
         number, _, rest = notebook.partition("_")

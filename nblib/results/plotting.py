@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from nblib import artefacts, paths
 from nblib.results.measurements import DECIMALS
 
-# Okabe and Ito's colours, distinct for every common kind of colour vision. Each has one meaning in all figures; series without
-# such a meaning (benchmarks, variants) take `PALETTE` in its order.
+# Okabe and Ito's colours, distinct for every common kind of colour vision, each with one meaning in all figures; other series
+# take `PALETTE` in its order
 PUBLISHED = "#000000"  # what a paper prints
 OURS = "#009E73"  # what was measured here
 TRAINED = "#CC79A7"  # a system that this study trained
@@ -42,20 +42,14 @@ def use_style() -> None:
 
 
 def set_title(ax: Axes, finding: str) -> None:
-    """Put a finding above the axes as their title, in as many lines as their width takes.
-
-    Call it after whatever narrows the axes: tick labels, a legend beside them.
-    """
+    """Put a finding above the axes as their title, in as many lines as their width takes: call it after what narrows them."""
     ax.figure.draw_without_rendering()  # the layout as it will be
     character = 0.66 * ax.title.get_fontsize() * ax.figure.dpi / 72  # the mean width of a bold one
     ax.set_title(textwrap.fill(finding, max(20, int(ax.bbox.width / character)), break_on_hyphens=False))
 
 
 def label_points(ax: Axes, x: Iterable[float], y: Iterable[float], labels: Iterable[str]) -> None:
-    """Label each point without covering another label or point; a line joins a distant label to its point.
-
-    Call it last: the labels are placed for the current limits, scale and legend of the axes.
-    """
+    """Label each point without covering another label or point. Call it last: it goes by the axes as they are."""
     x, y = list(x), list(y)
     ax.figure.draw_without_rendering()  # the layout as it will be
     texts = [ax.text(*point, label, fontsize=8) for *point, label in zip(x, y, labels, strict=True)]
@@ -77,16 +71,13 @@ def interval_plot(
     name: str = "ours",
     filled: bool = True,
 ) -> None:
-    """Draw our values as dots with intervals, and published values as ticks: one line per label, the first on top.
-
-    Rows with the same label share a line: a second dot is a little below the first, ticks stay on the line.
+    """Draw our values as dots with intervals, and published values as ticks: one line per label, the first row's (or category)
+    on top, each further dot of a line a little lower.
 
     Args:
-        table: a row without a `value` gets no dot, one without `low` and `high` no interval. The lines have the order of the
-            rows, or of the categories where `label` is categorical.
+        table: a row without a `value` gets no dot, one without `low` and `high` no interval.
         label, value, low, high, published: names of columns.
         name: of our values, for a legend.
-        filled: whether dots are filled or hollow, to tell two kinds of values of one colour apart.
     """
     column = table[label]
     order = list(column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column.unique())
@@ -103,11 +94,8 @@ def interval_plot(
 
 
 def trade_off(ax: Axes, table: pd.DataFrame, x: str, y: str, *, kind: str, arrows: Iterable[tuple] = ()) -> None:
-    """Draw one score against another: a dot for each row, coloured by its `kind`, with a legend beside the axes.
-
-    Args:
-        arrows: pairs of points, from a base to what was made of it.
-    """
+    """Draw one score against another: a dot for each row, coloured by its `kind`, and `arrows` (pairs of points) from a base to
+    what was made of it."""
     sns.scatterplot(table, x=x, y=y, hue=kind, s=60, ax=ax)
     for start, end in arrows:
         ax.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": MUTED})
@@ -115,10 +103,7 @@ def trade_off(ax: Axes, table: pd.DataFrame, x: str, y: str, *, kind: str, arrow
 
 
 def curves(ax: Axes, table: pd.DataFrame, x: str) -> None:
-    """Draw the values of a table over one of its columns: a line for each `set`, and a legend beside the axes.
-
-    Beyond eight lines the colours come again with dashes and hollow squares.
-    """
+    """Draw the values of a table over one of its columns, a line for each `set`; beyond eight, colours come again, dashed."""
     for index, (name, part) in enumerate(table.groupby("set", sort=False)):
         again = {"ls": "--", "marker": "s", "mfc": "white"} if index >= len(PALETTE) else {"marker": "o"}
         line = part.sort_values(x)

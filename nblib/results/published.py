@@ -60,15 +60,8 @@ def load(paper: str) -> pd.DataFrame:
 
 
 def printed(paper: str, exhibit: str, column: str = "value", **keys: str) -> float:
-    """One printed number; NaN where the paper prints none.
-
-    Args:
-        column: "value", or "std" for its standard deviation.
-        keys: what tells it from others: system, metric, benchmark.
-
-    Raises:
-        KeyError: several numbers fit.
-    """
+    """One printed number (column "std": its standard deviation) by system, metric, benchmark; NaN where the paper prints none,
+    a KeyError where several fit."""
     table = load(paper)
     fits = (table[["exhibit", *keys]] == [exhibit, *keys.values()]).all(axis=1)
     numbers = table.loc[fits, column].unique()
@@ -110,11 +103,7 @@ def exhibits() -> pd.DataFrame:
 @cache
 def mteb() -> pd.DataFrame:
     """Published scores on MTEB's tasks: model (organisation/name), revision, task, score (percent), parameters (millions),
-    source.
-
-    `source` is "run" (with mteb, by its maintainers or contributors), "restored" (a run whose file was deleted later), or
-    "self-reported" (copied from the model's card).
-    """
+    source ("run", with mteb; "restored", a run whose file was deleted later; "self-reported", from the model's card)."""
     table = read("mteb_results.csv", "score", "parameters")
     return table.assign(parameters=table.parameters / 1e6)
 
@@ -133,11 +122,8 @@ def mteb_scores(name: str) -> pd.Series:
 
 
 def mteb_averages(tasks: Collection[str]) -> pd.DataFrame:
-    """The mean over the very same tasks for every model that has them all: an average over others would be another quantity.
-
-    Returns:
-        model, parameters (millions), value (percent), self_reported (how many of its scores are), the highest value first.
-    """
+    """The mean over the tasks for every model that has them all: model, parameters (millions), value (percent), self_reported
+    (how many of its scores are), the highest value first."""
     table = mteb()[mteb().task.isin(tasks)].assign(self_reported=mteb().source == "self-reported")
     by_model = table.groupby("model").filter(lambda rows: len(rows) == len(set(tasks))).groupby("model")
     columns = {"parameters": ("parameters", "first"), "value": ("score", "mean")}

@@ -1,7 +1,4 @@
-"""The site of a run, made by Sphinx from `docs/` and the executed notebooks. No model is needed, and nothing is executed.
-
-`docs/index.md` is the first page, `docs/items.md` that of single items; what they include is made here.
-"""
+"""The site of a run, made by Sphinx from `docs/`, whose includes are made here, and the executed notebooks."""
 
 import json
 import math

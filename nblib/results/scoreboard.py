@@ -1,11 +1,10 @@
 """The scoreboard: every printed number with the measurement that answers it, how nearly it does, and whether the two agree.
 
-`data/published/answers.yaml` declares what answers what. `cells`: a printed benchmark and metric, and which measurement.
-`systems`: what stands in for a printed system that isn't at hand. `pictures`: our figures for exhibits without numbers.
+`data/published/answers.yaml` declares what answers what: `cells`, for a printed benchmark and metric; `systems`, what stands in
+for a printed system that isn't at hand; `pictures`, our figures for exhibits without numbers.
 
-Two questions are kept apart. `measured` says what was measured: the same system on the same items by the paper's protocol
-("full"), or something nearer to or further from that. `agrees` says whether the two numbers are the same. Only what is measured
-in full and agrees is "reproduced".
+`measured` says how nearly: the same system on the same items by the paper's protocol is "full". `agrees` says whether the two
+numbers are the same. Only what is measured in full and agrees is "reproduced".
 """
 
 import math
@@ -35,30 +34,18 @@ SHOWN, WHOLE = "shown", "the exhibit"  # metric of an exhibit without numbers, a
 
 @dataclass(frozen=True)
 class CellMapping:
-    """What of ours answers a printed benchmark and metric.
-
-    Attributes:
-        paper, benchmark, metrics: as printed.
-        ours: the measurement, column → value. The metric is the printed one unless it is named; of `EMPTY` what isn't named is
-            empty; any other column may have any value.
-        exhibits: which of the paper's; () for all.
-        n: the items behind the printed number; 0 where the paper doesn't say and nothing tells.
-        protocol: how our protocol differs from the paper's; "" where it doesn't.
-        stand_in: why the items are not the paper's at all; "" where they are.
-        note: a remark on the printed number.
-        compared: whether a difference between the two numbers means anything; not for counts and descriptions.
-    """
+    """What of ours answers a printed benchmark and metric."""
 
     paper: str
     benchmark: str
     metrics: tuple[str, ...]
-    ours: Mapping[str, str]
-    exhibits: tuple[str, ...] = ()
-    n: int = 0
-    protocol: str = ""
-    stand_in: str = ""
-    note: str = ""
-    compared: bool = True
+    ours: Mapping[str, str]  # column → value; what isn't named: of `EMPTY` empty, the metric as printed, another any
+    exhibits: tuple[str, ...] = ()  # of the paper; (): all
+    n: int = 0  # items behind the printed number; 0: the paper doesn't say
+    protocol: str = ""  # how ours differs from the paper's
+    stand_in: str = ""  # why the items are not the paper's at all
+    note: str = ""  # on the printed number
+    compared: bool = True  # whether a difference means anything: not that of counts
 
 
 @cache
@@ -73,13 +60,9 @@ def cells() -> tuple[CellMapping, ...]:
 
 
 def pictures() -> list[dict]:
-    """What of ours shows each exhibit that prints no numbers.
-
-    Returns:
-        Of each: paper, exhibit; file (a figure or table without its ending, below `figures/`; "*" stands for any model's name,
-        "{system}" for that of the system shown); notebook (whose results' sidecar says on which data it was made); measured
-        (how nearly, on official data); note (what differs from the paper's).
-    """
+    """What of ours shows each exhibit that prints no numbers: paper, exhibit; file (below `figures/`, without its ending; "*":
+    any model's name, "{system}": the shown system's); notebook (whose results' sidecar says on which data it was made);
+    measured (how nearly, on official data); note."""
     return _declared()["pictures"]
 
 
@@ -115,12 +98,8 @@ def printed_system(paper: str, exhibit: str, model: str) -> str:
 
 
 def expected() -> pd.DataFrame:
-    """One row per printed score of every exhibit (without derived differences), and for exhibits without numbers one row per
-    system shown.
-
-    Returns:
-        CELL, published, printed (the number's digits).
-    """
+    """A row per printed score of every exhibit (without derived differences), and per system shown of those without numbers:
+    CELL, published, printed (the number's digits)."""
     listed = published.exhibits()
     table = pd.concat(map(published.load, published.PAPERS)).merge(listed[["paper", "exhibit"]])
     derived = (table.metric == "confidence_interval") | table.metric.str.endswith("_delta")
@@ -138,15 +117,8 @@ def expected() -> pd.DataFrame:
 
 
 def agreement(printed: str, value: float, low: float = math.nan, high: float = math.nan) -> str:
-    """Whether a value agrees with a printed number.
-
-    Args:
-        printed: the number with its digits as printed ("34.91"); "" where nothing is printed.
-        low, high: the value's interval, where it has one.
-
-    Returns:
-        "within rounding" (the value rounds to the printed digits), "within our interval", "differs by …", or "nothing printed".
-    """
+    """Whether a value (with an interval) agrees with a number as printed ("34.91", or ""): "within rounding" (it rounds to the
+    printed digits), "within our interval", "differs by …", or "nothing printed"."""
     if not printed:
         return NOTHING
     number = float(printed)
@@ -157,15 +129,7 @@ def agreement(printed: str, value: float, low: float = math.nan, high: float = m
 
 
 def build(measured: pd.DataFrame, run_dir: str | Path, scale: str) -> pd.DataFrame:
-    """Every expected row with its answer; what nothing answers is "not run".
-
-    Args:
-        measured: from `measurements.load`.
-        run_dir: where the figures lie that show the exhibits without numbers.
-
-    Returns:
-        COLUMNS, a row per printed number or shown system.
-    """
+    """Every expected row with its answer from `measurements.load` or the run's figures; else it is "not run": COLUMNS."""
     measured = measured.assign(mini=measurements.is_mini(measured))
     by_system = {name: list(rows.itertuples(index=False)) for name, rows in measured.groupby("system")}
     rows = []
@@ -238,15 +202,8 @@ def read(file: str | Path) -> pd.DataFrame:
 
 
 def coverage(board: pd.DataFrame) -> pd.DataFrame:
-    """Per exhibit how many of its rows are measured how nearly, and how many are reproduced (in full, and they agree).
-
-    Args:
-        board: a scoreboard.
-
-    Returns:
-        paper, exhibit, title, notebook, rows, full, sample, other_protocol, stand_in, not_run, reproduced, verdict (one phrase),
-        command (which runs the rest).
-    """
+    """A scoreboard by exhibit: paper, exhibit, title, notebook, rows, how many of them are full, sample, other_protocol,
+    stand_in, not_run and reproduced, verdict (one phrase), command (which runs the rest)."""
     kinds = {name: name.replace(" ", "_").replace("-", "_") for name in MEASURED}
     rows = board[["paper", "exhibit"]].assign(
         **{column: board.measured == name for name, column in kinds.items()},
