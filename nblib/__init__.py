@@ -1,7 +1,7 @@
 """nblib, the negation-blindness library: what the study's notebooks share.
 
-The packages are stacked in layers; a module imports only from layers below its own (`pyproject.toml` holds the contract
-and `make lint` checks it). Importing it sets two things of the process, so that they reach every way to run.
+A module imports only from layers below its own (`pyproject.toml` has the contract). Importing the package sets two things of
+the process, so that they reach every way to run.
 """
 
 import ctypes

@@ -18,11 +18,7 @@ NAME = re.compile(r"[^\s./\\][^/\\]{0,99}")  # of a run, system, annotator or fi
 
 
 def resolve(path: str | Path) -> Path:
-    """The absolute form of a path; a relative one is taken from the project's root.
-
-    Raises:
-        StudyError: it is empty, or has a character that isn't printed.
-    """
+    """The absolute form of a path, a relative one from the project's root; a StudyError where it is empty, or not printable."""
     if not str(path).strip() or not str(path).isprintable():
         raise StudyError(f"{str(path)[:60]!r} can't be a path: it is empty, or has control characters.")
     return (PROJECT_ROOT / Path(path).expanduser()).resolve()
@@ -38,11 +34,8 @@ def inside(folder: str | Path, *names: str) -> Path:
 
 
 def official_data() -> Path | None:
-    """The folder with the official benchmark files, which the environment variable `NBLIB_DATA` names; None where unset.
-
-    Raises:
-        FileNotFoundError: the variable names no folder.
-    """
+    """The folder with the official benchmark files, which the environment variable `NBLIB_DATA` names; None where unset, a
+    FileNotFoundError where it is no folder."""
     value = os.environ.get("NBLIB_DATA", "").strip()
     if value and not resolve(value).is_dir():
         remedy = "Set it to the folder of the official benchmark files, or unset it to have them downloaded."
@@ -56,11 +49,7 @@ def cache(part: str = "") -> Path:
 
 
 def writable_folder(path: str | Path) -> Path:
-    """The folder, created if it doesn't exist.
-
-    Raises:
-        PermissionError: it can't be created; names the folder and the remedy.
-    """
+    """The folder, created if it doesn't exist; a PermissionError where it can't be."""
     folder = resolve(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)

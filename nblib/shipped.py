@@ -20,15 +20,8 @@ def read_yaml(file: Path) -> Any:
 
 
 def read_declared(file: Path, form: Any, spec: type, content: Any = None) -> Any:
-    """The declarations of a YAML file.
-
-    Args:
-        form: their type, such as `list[Spec]`; spec: the dataclass in it, whose fields alone may be named.
-        content: what the file holds, where it is read already.
-
-    Raises:
-        StudyError: an entry has an unknown field, lacks one, or has a value of another type.
-    """
+    """The declarations of a YAML file, or of its `content` that was read already, as a form such as `list[Spec]`; a StudyError
+    where one has a field that the dataclass `spec` lacks, lacks one, or has a value of another type."""
     from pydantic import ConfigDict, TypeAdapter, with_config
 
     with_config(ConfigDict(extra="forbid"))(spec)

@@ -31,11 +31,8 @@ def _codes(n: int, clusters: Clusters) -> np.ndarray:
 
 
 def cluster_bootstrap(values: Values, clusters: Clusters = None) -> tuple[float, float]:
-    """95 % percentile interval of a mean of values [n] whose items come in clusters [n], in their unit: low, high.
-
-    Raises:
-        ValueError: there are no values, or one is no number.
-    """
+    """95 % percentile interval of a mean of values [n] whose items come in clusters [n], in their unit: low, high; a ValueError
+    where there are no values, or one is no number."""
     values = np.asarray(values, dtype=float)
     codes = _codes(len(values), clusters)
     if not np.isfinite(values).all():
@@ -110,11 +107,8 @@ def percentile_interval(replicates: np.ndarray) -> tuple[float, float]:
 
 
 def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
-    """Pairwise Wilcoxon signed-rank tests between systems, p values corrected by Holm's method: systems by systems.
-
-    Args:
-        scores: one row per repetition (block), one column per system.
-    """
+    """Pairwise Wilcoxon signed-rank tests between systems, of scores by repetition and system, p values corrected by Holm's
+    method: systems by systems."""
     import scikit_posthocs  # its import of statsmodels takes a second that only this function needs
 
     long = scores.reset_index(drop=True).melt(var_name="system", value_name="score")
@@ -123,14 +117,8 @@ def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def mcnemar(first: pd.Series, second: pd.Series) -> dict[str, float]:
-    """The exact McNemar test of two systems on the same items.
-
-    Args:
-        first, second: whether an item is right, by id.
-
-    Returns:
-        difference (points, second minus first), only_first, only_second (items that one alone gets right), p.
-    """
+    """The exact McNemar test of two systems by whether an item is right, by id: difference (points, second minus first),
+    only_first, only_second (items that one alone gets right), p."""
     one, other = (column.astype(bool) for column in (first, second.reindex(first.index)))
     alone = {"only_first": int((one & ~other).sum()), "only_second": int((other & ~one).sum())}
     p = binomtest(alone["only_first"], sum(alone.values())).pvalue if any(alone.values()) else 1.0

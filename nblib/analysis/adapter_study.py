@@ -129,11 +129,8 @@ def random_splits(
 def within_semantoneg(
     vectors: Triplets, sentence_sets: Sequence[int], train_sizes: Sequence[int], *, repeats: int = 10, seed: int = 0
 ) -> pd.DataFrame:
-    """Learn and test within SemAntoNeg over random splits (§5.3), for every weighting.
-
-    Args:
-        vectors: inputs, positives, negatives from `encode`.
-        train_sizes: how many items of the shuffled training part are learnt from (at most all of them).
+    """Learn from so many items of each training part and test within SemAntoNeg (vectors from `encode`) over random splits
+    (§5.3), for every weighting.
 
     Returns:
         split, repeat, weighting, k (0 where unweighted), a, n_train, n_test, accuracy (percent; NaN where max(V̄) ≤ 0), error.

@@ -44,18 +44,9 @@ MINIMUM = 30  # errors, below which no share is given
 
 
 def load(base: str | Path, tuned: str | Path) -> pd.DataFrame:
-    """Two models' answers to the problems that both have.
-
-    Args:
-        base, tuned: files of notebook 11, `<run_dir>/scores/<model>/gsm8k_test.parquet`.
-
-    Returns:
-        id, question, gold (the data set's solution), and with the prefixes base_ and tuned_: response, strict (the extracted
-        answer), correct, correct_flexible (by the last number).
-
-    Raises:
-        StudyError: there is no such file, or no problem in common.
-    """
+    """Two models' answers, in notebook 11's `<run_dir>/scores/<model>/gsm8k_test.parquet`, to the problems that both have: id,
+    question, gold (the solution), and with the prefixes base_ and tuned_: response, strict (the extracted answer), correct,
+    correct_flexible (by the last number). A StudyError: there is no such file, or no problem in common."""
     tables = []
     for prefix, file in (("base_", base), ("tuned_", tuned)):
         if not paths.resolve(file).is_file():
@@ -216,16 +207,9 @@ def paper_types() -> pd.DataFrame:
 
 
 def count_types(labels: pd.DataFrame, base_correct: pd.Series) -> pd.DataFrame:
-    """How many errors are of each type, by label pass; undecided last.
-
-    Args:
-        labels: a row per error, a column per pass.
-        base_correct: of each error, whether the base model was right.
-
-    Returns:
-        labelled_by, category, type (the paper's name), metric (the key of its share), published (percent), errors, base_right
-        (solved by the base model), n (errors of this pass), share, low, high (percent, Wilson's 95 %; NaN below `MINIMUM`).
-    """
+    """How many errors are of each type, by pass (a column of `labels`), undecided last: labelled_by, category, type (the
+    paper's name), metric (the key of its share), published (percent), errors, base_right (those with `base_correct`), n (errors
+    of this pass), share, low, high (percent, Wilson's 95 %; NaN below `MINIMUM`)."""
     passes = {name: labels[name].dropna() for name in labels} or {"": pd.Series(dtype=object)}
     rows = []
     for name, given in passes.items():

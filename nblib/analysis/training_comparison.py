@@ -38,10 +38,7 @@ def main_training(run_dir: str | Path, scores: pd.DataFrame) -> tuple[str, str] 
 
 
 def collect(run_dir: str | Path, names: Sequence[str], form: str, benchmarks: Sequence[str] = ()) -> pd.DataFrame:
-    """The test scores of encoders by the metric that stands beside the printed numbers.
-
-    Args:
-        benchmarks: keys of the catalogue, with those of the average; none: all of this form.
+    """The test scores of encoders on benchmarks (by key; none: all of this form), by the metric that is printed.
 
     Returns:
         encoder, `SETTINGS`, training (the variant, with its α where it is interpolated), benchmark, corpus, sample, label,

@@ -86,14 +86,8 @@ def corpora_of(choice: str) -> list[str]:
 
 
 def score(system: System, choice: str, run_dir: str | Path) -> pd.DataFrame:
-    """Measure general ability; a task that these weights have finished in this run is not run again.
-
-    Returns:
-        A row per task of the choice: `SCORE_COLUMNS` (percent). Predictions by item and mteb's result files lie beside.
-
-    Raises:
-        StudyError: no such choice, no embeddings, or no data.
-    """
+    """Measure general ability, by task of the choice: `SCORE_COLUMNS` (percent). A task that these weights have finished in
+    this run is not run again. A StudyError: no such choice, no embeddings, or no data."""
     if not isinstance(system, BiEncoder):
         raise StudyError(f"{system.name} ({system.architecture}) has no embeddings: MTEB's tasks are for encoders.")
     scoring.describe(system, run_dir)
@@ -169,11 +163,8 @@ def hub_tasks(benchmark: str) -> list["AbsTask"]:
 
 
 def score_hub(system: BiEncoder, benchmark: str, run_dir: str | Path) -> pd.DataFrame:
-    """Evaluate on MTEB-lite or MTEB(eng, v1) from the hub; results that are there are not run again.
-
-    Returns:
-        task, category, value (percent, the task's main score).
-    """
+    """Evaluate on MTEB-lite or MTEB(eng, v1) from the hub; results that are there are not run again: task, category, value
+    (percent, the task's main score)."""
     tasks = hub_tasks(benchmark)
     done = _evaluate(MtebEncoder(system.encoder), tasks, scoring.folder_of(run_dir, system.name))
     categories = {task.metadata.name: task.metadata.type for task in tasks}
@@ -182,11 +173,8 @@ def score_hub(system: BiEncoder, benchmark: str, run_dir: str | Path) -> pd.Data
 
 
 class MtebEncoder:
-    """An encoder for `mteb.evaluate`, with the cache of embeddings and the prompts of the roles.
-
-    mteb serves stored scores by a model's name and revision, which is the fingerprint here: weights trained anew under an old
-    name are another model.
-    """
+    """An encoder for `mteb.evaluate`, with the cache of embeddings and the prompts of the roles. Its revision, by which mteb
+    finds stored scores, is the fingerprint: weights trained anew under an old name are another model."""
 
     def __init__(self, encoder: Encoder) -> None:
         from mteb import similarity_functions
@@ -212,9 +200,9 @@ class MtebEncoder:
 def local_task(name: str) -> "AbsTask":
     """mteb's task on local rows; a StudyError where there are none.
 
-    After an evaluation it has `predictions`, whose `measure` is mteb's main score: id and cluster of each test item, and score
-    and similarity (STS), label and similarity (pairs), or correct (of classification the share right of its ten classifiers,
-    of retrieval nDCG@10, of a summarised article its term of mteb's mean).
+    After an evaluation it has `predictions`, whose `measure` is mteb's main score: id, cluster, and score and similarity (STS),
+    label and similarity (pairs), or correct (of classification the share right of its ten classifiers, of retrieval nDCG@10,
+    of a summarised article its term of mteb's mean).
     """
     import mteb
 

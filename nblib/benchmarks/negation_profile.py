@@ -1,7 +1,7 @@
 """The negation-type profile: which *not* does a system miss?
 
 A hedge leaves a sentence's claim standing, a negation denies it, so the hedged variant should be the closer, for each type of
-negation (verbal, absolute, affixal, lexical; §3.1.1) and kind of hedge. No benchmark of the papers tests that.
+negation (§3.1.1) and kind of hedge. No benchmark of the papers tests that.
 """
 
 import numpy as np

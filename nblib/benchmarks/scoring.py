@@ -124,8 +124,8 @@ def load_predictions_for(run_dir: str | Path, names: Sequence[str], task: str) -
 
 
 def describe(system: System, run_dir: str | Path) -> None:
-    """Write what was scored to `system.json`, for `about`; of late interaction also the `alignment` of the first authored
-    question with both documents (Weller's Figures 9 and 10)."""
+    """Write what was scored to `system.json`; of late interaction also the `alignment` of the first authored question with both
+    documents (Weller's Figures 9 and 10)."""
     known = {name: getattr(system, name) for name in ("name", "architecture", "fingerprint", "source")}
     known |= {"parameters": parameters(system), **training(run_dir, system.base or system.name)}
     known |= {"base": system.base, "adapter": system.adapter} if system.base else {}
@@ -238,10 +238,9 @@ def compare(
     test: Literal["bootstrap", "mcnemar"] = "bootstrap",
     complete: bool = False,
 ) -> pd.DataFrame:
-    """Compare systems with a baseline, or every two of them, on the same items of each task, by their stored predictions.
+    """Compare systems with a baseline (None: every two of them) on the same items of each task, by their stored predictions.
 
     Args:
-        baseline: None compares every two of the others.
         test: paired bootstrap over clusters, or McNemar's exact test, which takes items for independent; its p values are
             corrected for the number of comparisons on a task by Holm's method.
         complete: whether it is an error that one of the others was not scored on a task.

@@ -1,15 +1,12 @@
 """M3-derived: Truong's M3-Counterfactual (§4.2.1) rebuilt from the target statements of M3's levels 2 and 3.
 
 M3-Counterfactual is no public file: statements corrupted by hand by "adding negation", by "There is no evidence that ..." and by
-"hedging words such as might", with the scores −1, 0 and 1. The rule here does the same:
+"hedging words such as might", with the scores −1, 0 and 1. Here a rule does so to each distinct statement that is one plain
+sentence (no connective at the start, nothing reported), without hedge or evidential (`_HEDGED`), and with a clean verbal
+negation (`negator`); "might" goes into the verb group that the negation went into, and past tense becomes "might have".
 
-1. Originals: the distinct target statements of both levels that are one plain sentence (no connective at the start, nothing
-   reported), without hedge or evidential (`_HEDGED`), and with a clean verbal negation (`negator`).
-2. Negation: by `negator`. No evidence: "There is no evidence that " before the statement.
-3. Hedged: "might" in the verb group that the negation went into; past tense becomes "might have".
-
-all-mpnet-base-v2 scores 49.0 on the official statements (19.4 with the hedge "There is weak evidence that "); the paper prints
-16.20 on its hand-made ones. M3-derived is an easier test and enters no average.
+all-mpnet-base-v2 scores 49.0 on these (19.4 with the hedge "There is weak evidence that "); the paper prints 16.20 on its own.
+M3-derived is an easier test and enters no average.
 """
 
 import re

@@ -52,11 +52,8 @@ def record(table: pd.DataFrame | Iterable[Mapping], **constants: object) -> pd.D
 
 
 def validate(table: pd.DataFrame, where: str) -> pd.DataFrame:
-    """The table with its columns in order, numbers as floats and rounded.
-
-    Raises:
-        ResultsError: a column is missing, a number isn't one, a value is absent, or something is measured twice.
-    """
+    """The table with its columns in order, numbers as floats and rounded; a ResultsError where a column is missing, a number
+    isn't one, a value is absent, or something is measured twice."""
     if missing := [column for column in COLUMNS if column not in table]:
         raise ResultsError(f"{where}: no column {', '.join(missing)}; a measurement has {', '.join(COLUMNS)}.")
     try:
@@ -83,12 +80,8 @@ def save(table: pd.DataFrame, path: str | Path, **about: object) -> pd.DataFrame
 
 
 def load(run_dir: str | Path) -> pd.DataFrame:
-    """All measurements in `<run_dir>/results/`, in the order of the file names.
-
-    Raises:
-        FileNotFoundError: there are none.
-        ResultsError: a file breaks the schema, or two files measure the same thing.
-    """
+    """All measurements in `<run_dir>/results/`; a FileNotFoundError where there are none, a ResultsError where a file breaks
+    the schema, or two measure the same thing."""
     folder = paths.resolve(run_dir) / "results"
     files = sorted(folder.glob("*.csv"))
     if not files:

@@ -110,12 +110,8 @@ LAYOUTS = {
 
 
 def lay_out(table: pd.DataFrame, layout: str) -> Dataset:
-    """Training examples in one of the `LAYOUTS`.
-
-    Args:
-        table: triples (`triples.build`), paired queries (`authored.PAIRED`), pairs of related texts (anchor, related), or
-            examples that have the layout already. StudyError, if these can't be laid out so.
-    """
+    """Training examples in one of the `LAYOUTS`, of triples (`triples.build`), paired queries (`authored.PAIRED`), pairs of
+    related texts (anchor, related), or what has the layout already. StudyError, if these can't be laid out so."""
     chosen = LAYOUTS[layout]
     if chosen.column not in table:
         if "twin" in table and layout != "paired queries":

@@ -1,5 +1,5 @@
-"""What a training learns from: triples of anchors or of NevIR, pairs of Vahtola's families (§5), or, for the study's own
-encoder, a mixture of several kinds of batches, each with its own loss."""
+"""What a training learns from: triples of anchors or of NevIR, pairs of Vahtola's families (§5), or a mixture of several kinds
+of batches, each with its own loss."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -149,17 +149,13 @@ def load(
     size: int = 0,
     seed: int = 0,
 ) -> TrainingData:
-    """The examples of a training.
+    """The examples of a training; a StudyError: unknown data, a loss that wants another layout, or texts that aren't there.
 
     Args:
         training_data: one of `KNOWN`.
         split_anchors: from notebook 03 (`triples.load_anchors`).
         kinds: of a mixture: name (of `TABLES`) → kind of batch.
-        size: of triples the first so many anchors (or pairs of NevIR); of pairs, also labelled ones of triples, a random sample;
-            0: all, as of a mixture.
-
-    Raises:
-        StudyError: unknown data, a loss that wants another layout, or texts that aren't there.
+        size: of triples the first so many anchors (or pairs of NevIR); of pairs a random sample; 0: all, as of a mixture.
     """
     one_of(training_data, KNOWN, "training data")
     layout, whole = LOSSES[loss].layout, None

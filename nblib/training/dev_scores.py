@@ -1,5 +1,5 @@
-"""Dev scores: they choose training data and hyperparameters, so that no test set is touched before the end. Each benchmark says
-what of it is for dev (`Benchmark.dev_sets`); the dev anchors are always measured."""
+"""Dev scores choose training data and hyperparameters, so that no test set is touched before the end: of each benchmark its
+`dev_sets`, and of the dev anchors."""
 
 import copy
 from collections.abc import Collection

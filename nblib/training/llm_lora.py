@@ -146,15 +146,8 @@ class _AnswerTrainer(Trainer):
 def train(
     settings: LoraSettings, table: pd.DataFrame, folder: str | Path, *, checkpoint_steps: int = 100
 ) -> tuple[LanguageModel, pd.DataFrame]:
-    """Fine-tune, resuming from the last checkpoint in `folder` where the same training was interrupted.
-
-    Args:
-        table: from `pairs`.
-        folder: for this training's checkpoints alone.
-
-    Returns:
-        The tuned model and its history (`records.run`, also for errors).
-    """
+    """Fine-tune on `pairs`, resuming from the last checkpoint in `folder` (for these alone) where the same training was
+    interrupted; the tuned model and its history (`records.run`, also for errors)."""
     folder = records.reserve_folder(folder, {**asdict(settings), "texts": _texts_sha256(table)})
     base = language_models.load(settings.base, dtype=settings.dtype, device="cpu")  # the trainer chooses the device
     answers = answer_tokens(base.tokenizer, settings.chat_template)
@@ -187,10 +180,8 @@ def add_lora(base: LanguageModel, settings: LoraSettings) -> nn.Module:
 def fit_and_keep(
     settings: LoraSettings, table: pd.DataFrame, dev_pairs: pd.DataFrame, run_dir: str | Path, name: str, **about: Any
 ) -> TrainingRecord:
-    """Train a LoRA, and keep it as `<run_dir>/llms/<name>` and its record; or find both again, where they are of this training.
-
-    The record has the tables `history` and `dev` (see `accuracy`), seconds, and `about`; the tables are from `pairs`.
-    """
+    """Train a LoRA on `pairs`, and keep it as `<run_dir>/llms/<name>` and its record, with the tables `history` and `dev`
+    (`accuracy`), seconds and `about`; or find both again, where they are of this training."""
     folder, record, checkpoints = (paths.inside(run_dir, part, name) for part in ("llms", "trainings", "checkpoints"))
     base = language_models.load(settings.base, dtype=settings.dtype)
     made_from = {**asdict(settings), "texts": _texts_sha256(table), "dev": _texts_sha256(dev_pairs)}

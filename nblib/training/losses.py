@@ -50,9 +50,8 @@ class ExplicitNegativesLoss(EmbeddingLoss):
 
 class SymmetricSupConLoss(EmbeddingLoss):
     """Supervised contrastive loss (Khosla et al. 2020, their L_out) with two classes an anchor: the anchor and its positives,
-    and its negatives. The study's own addition.
-
-    Every text is a query in turn, which moves towards its own class and away from the other class and the batch's other anchors.
+    and its negatives. Every text is a query in turn, which moves towards its class and away from all else in the batch. The
+    study's own addition.
 
     Args:
         positives: how many of the columns after the anchor are positives; the others are negatives.

@@ -103,8 +103,8 @@ def arguments(settings: Any, checkpoint_steps: int) -> dict[str, Any]:
 
 
 def run(trainer: Any, folder: Path, remedy: str) -> pd.DataFrame:
-    """Run a trainer of transformers, from the last checkpoint in `folder` if there is one. StudyError, with the remedy: out of
-    memory. The history: step, epoch, loss (a mean over the steps since the row before), learning_rate."""
+    """Run a trainer of transformers, from the last checkpoint in `folder` if there is one; a StudyError, with the remedy, where
+    it runs out of memory. The history: step, epoch, loss (a mean since the row before), learning_rate."""
     import torch
 
     try:

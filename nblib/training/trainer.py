@@ -132,15 +132,13 @@ def train(
     after_epoch: Callable[[nn.Module, int], object] | None = None,
     checkpoint_steps: int = 100,
 ) -> tuple[nn.Module, pd.DataFrame]:
-    """Train, resuming from the last checkpoint in `folder` where the same training was interrupted.
+    """Train, resuming from the last checkpoint in `folder` where the same training was interrupted; the trained model and its
+    history (`records.run`, also for errors).
 
     Args:
         datasets: the examples by kind (`data.load`), each in the layout of its loss.
         folder: for this training's checkpoints alone; remove it (`records.forget`) when the result is saved.
         after_epoch: called with a float32 copy of the model and the epoch.
-
-    Returns:
-        The trained model and its history (`records.run`, also for errors).
     """
     folder = records.reserve_folder(folder, {**settings.described(), "texts": texts_sha256(datasets)})
     architecture = ARCHITECTURES[settings.architecture]

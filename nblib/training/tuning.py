@@ -1,7 +1,7 @@
 """A whole training: train, measure on dev data, interpolate with the base, keep; or find it again where it was run before.
 
-Kept are `encoders/<name>` (interpolated with its base), `<name>-a050` or the like for each further interpolation, `<name>-lora`
-of a LoRA; and the record, with the tables history, epochs, alphas and predictions.
+Kept are `encoders/<name>` (interpolated), `<name>-a050` for each further interpolation, `<name>-lora` of a LoRA; and the
+record, with the tables history, epochs, alphas and predictions.
 """
 
 import time

@@ -29,11 +29,8 @@ def archive(scale: str) -> Path:
 
 
 def pack(scale: str, target: Path) -> None:
-    """Pack a run's predictions, with their SHA-256 beside them; the same files always give the same bytes.
-
-    Raises:
-        StudyError: notebook 08, 09 or 10 was not executed in this run.
-    """
+    """Pack a run's predictions, with their SHA-256 beside them; the same files always give the same bytes. A StudyError:
+    notebook 08, 09 or 10 was not executed in this run."""
     run, contents = paths.resolve(f"runs/{scale}"), {}
     for name, parameters in zip(COMPARING, PARAMETERS.values(), strict=True):
         executed = run / "notebooks" / f"{name}.ipynb"
@@ -55,14 +52,8 @@ def pack(scale: str, target: Path) -> None:
 
 
 def unpack(scale: str, run_dir: str | Path) -> tuple[int, int]:
-    """Unpack a scale's predictions below a run: those that aren't there.
-
-    Returns:
-        How many files were unpacked, and how many were there and stayed.
-
-    Raises:
-        StudyError: there are none of that scale, or the archive is not as it was written; then nothing is unpacked.
-    """
+    """Unpack a scale's predictions below a run, but for those that are there; how many were unpacked, and how many stayed. A
+    StudyError: there are none of that scale, or the archive is damaged; then nothing is unpacked."""
     source, run = archive(scale), paths.writable_folder(run_dir)
     if not source.is_file():
         raise StudyError(f"No reference predictions at {source}: the official scale alone has them, in git.")

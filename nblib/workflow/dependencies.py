@@ -34,10 +34,7 @@ def imported_modules(notebook: Path) -> set[str]:
 
 
 def module_files(notebook: str | Path) -> list[str]:
-    """The source files, relative to the project, of all nblib modules that a notebook or Python file imports, directly or not.
-
-    A notebook has to run again when one of these changes.
-    """
+    """The source files, relative to the project, of the modules that a notebook or Python file imports, directly or not."""
     reached, found = set(), imported_modules(paths.resolve(notebook))
     while found:
         reached |= found

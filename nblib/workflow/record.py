@@ -1,8 +1,7 @@
 """`nblib record official`: compare a finished run with the reference figures, list the differences, copy.
 
-Nothing else writes below `figures/`. CSV and SVG are recorded; what differs from the reference by rounding alone, as it does
-between processors, stays as it is. Of the official run the executed notebooks are recorded as well, and the predictions, so that
-comparisons need no model.
+CSV and SVG are recorded; what differs from the reference by rounding alone, as it does between processors, stays as it is. Of
+the official run the executed notebooks are recorded as well, and the predictions, so that comparisons need no model.
 """
 
 import math
@@ -56,11 +55,8 @@ def differences(made: dict[str, Path], kept: dict[str, Path]) -> dict[str, list[
 
 def record(scale: str) -> dict[str, list[str]]:
     """Bring `figures/<scale>/` to what the run's figures say; return the file names that are "new", "changed" and "gone", and the
-    "texts" (README) filled in anew. An error leaves the record as it is.
-
-    Raises:
-        StudyError: there is no finished run, or not all its notebooks were made by one clean commit.
-    """
+    "texts" (README) filled in anew. A StudyError, which leaves the record as it is: there is no finished run, or not all its
+    notebooks were made by one clean commit."""
     run, target = paths.inside("runs", scale), paths.inside(paths.FIGURES, scale)
     if not (run / "figures" / "scoreboard.csv").is_file():
         raise StudyError(f"No finished run in {run}. Run: make study SCALE={scale}")

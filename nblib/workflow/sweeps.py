@@ -23,11 +23,8 @@ OWN_KEYS = ("score", "benchmarks", "brief", "adapter", "shipped", "of", "seeds")
 
 
 def declared(config: Mapping) -> dict[str, dict]:
-    """Every training: name → all its settings, and `of`, the sweep that it belongs to ("" for one by name).
-
-    Raises:
-        StudyError: two have one name, or one has no base.
-    """
+    """Every training: name → all its settings, and `of`, the sweep that it belongs to ("" for one by name); a StudyError where
+    two have one name, or one has no base."""
     trainings: dict[str, dict] = {}
     for key, entry in config.get("trainings", {}).items():
         for name, settings in (_variants(entry) if "variants" in entry else {key: entry}).items():

@@ -1,7 +1,4 @@
-"""Score a language model: its benchmarks with n and an interval on every score.
-
-It leaves its predictions as any system does (`nblib.benchmarks.scoring`); their sidecar says what they depend on.
-"""
+"""Score a language model, which leaves predictions as any system does (`scoring`); their sidecar says what they depend on."""
 
 import math
 import time
@@ -45,14 +42,11 @@ def score(
     """Evaluate a language model on tasks of `harness`; what the same model was asked in the same way is not asked again.
 
     Args:
-        limits: task → items of its random sample (of MMLU: a subject); others are run in full.
-        seed, chat_template, batch_size: see `harness.ask`.
+        limits: task → items of its random sample (of MMLU: a subject); a StudyError where it isn't run. For others see
+            `harness.ask`.
 
     Returns:
         `summarise`'s rows with the seconds that a task took, and the per-item predictions by task.
-
-    Raises:
-        StudyError: a limit for a task that isn't run; see `ask` and `corpora.load`.
     """
     if strangers := sorted(set(limits) - set(names)):
         raise StudyError(f"Limits for {', '.join(strangers)}, which this run doesn't ask. It asks {', '.join(names)}.")

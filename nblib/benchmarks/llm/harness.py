@@ -90,15 +90,12 @@ def _specs(name: str, limit: int, seed: int) -> list[dict]:
 def ask(
     model: LanguageModel, name: str, *, limit: int = 0, seed: int = 0, chat_template: bool = False, batch_size: int = 0
 ) -> pd.DataFrame:
-    """Run one task through lm-eval.
+    """Run one task through lm-eval; per-item predictions as in `SCORE_ITEMS`.
 
     Args:
         limit: a random sample of this many items (of MMLU: a subject); 0 for all.
         chat_template: put prompts as a user's turns.
         batch_size: prompts at once; 0: one where probabilities are read (see `reader`), eight where text is generated.
-
-    Returns:
-        Per-item predictions; see `SCORE_ITEMS`.
 
     Raises:
         StudyError: unknown task, no chat template, or no data.
