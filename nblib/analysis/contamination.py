@@ -1,7 +1,7 @@
 """Have the training texts leaked into a benchmark? Exact matches and shared n-grams (Truong §5.1, Data contamination).
 
-A field of a benchmark's item and a training text match when one holds all the other's words in a row (footnote 7: "is included
-in …, or vice versa"). Case, punctuation and texts under five words don't count.
+A field of an item and a training text match when one holds all the other's words in a row (footnote 7: "is included in …, or
+vice versa"). Case, punctuation and texts under five words don't count.
 """
 
 import re

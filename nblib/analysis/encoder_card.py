@@ -46,8 +46,7 @@ def describe_profile(system: str, profiled: pd.DataFrame) -> str:
 
 
 def published_scores(benchmark: Benchmark) -> pd.DataFrame:
-    """What the papers' tables print for a benchmark: paper, system, metric (ours), value (percent), ascending; for a mini set
-    nothing."""
+    """What the papers' tables print for a benchmark that is no mini set: paper, system, metric (ours), value (percent)."""
     columns = ["paper", "system", "metric", "value"]
     tables = [pd.DataFrame(columns=columns)]
     for mapping in scoreboard.mappings_of(benchmark.key) if benchmark.official else ():
@@ -88,12 +87,9 @@ def _note(benchmark: Benchmark, metric: str) -> str:
 
 
 def largest_errors(name: str, predictions: pd.DataFrame, count: int) -> pd.DataFrame:
-    """The test items of a benchmark that a system gets most wrong.
-
-    Returns:
-        Of a choice: id, query, positive, negative, margin (of the item's worst question). Of a correlation: id, sentence1,
-        sentence2, score, similarity, rank_gap (over n, between similarity's rank and the score's).
-    """
+    """The test items of a benchmark that a system gets most wrong. Of a choice: id, query, positive, negative, margin (of the
+    item's worst question). Of a correlation: id, sentence1, sentence2, score, similarity, rank_gap (of similarity and score,
+    over n)."""
     benchmark = catalogue.get(name)
     texts = benchmark.rows()
     if isinstance(benchmark, Choice):

@@ -32,8 +32,8 @@ def averages(measured: pd.DataFrame, value: str = "value") -> pd.DataFrame:
 def changes(run_dir: str | Path, baseline: str, other: str) -> pd.DataFrame:
     """What general ability a system has gained or lost against a baseline: by category and on average, with paired intervals.
 
-    Each task's items are resampled (by cluster, the same for both systems), and the tasks' changes are averaged resample by
-    resample. Tasks of equally many clusters get the same resamples, so that two tasks on the same texts stay paired.
+    Each task's items are resampled by cluster, and the tasks' changes averaged resample by resample. Tasks of equally many
+    clusters get the same resamples, so that two on the same texts stay paired.
 
     Returns:
         average, tasks (that both have predictions by item of), before, after, difference, low, high (percentage points).

@@ -98,8 +98,8 @@ class Calculation(NamedTuple):
 
 
 def calculations(solution: str) -> list[Calculation]:
-    """The calculations of a solution up to its marked answer: calculator marks (`<<12*60=720>>`) and plain ones ("$4 x 3 = $12"),
-    a repeated one once. One that goes on in words ("20% of 50 = 10") isn't read: what is called wrong is wrong."""
+    """The calculations of a solution up to its marked answer, each once: calculator marks (`<<12*60=720>>`) and plain ones ("$4
+    x 3 = $12"), unless they go on in words ("20% of 50 = 10"): what is called wrong is wrong."""
     found, key = [], None
     for line in solution.partition("####")[0].translate(_SIGNS).splitlines():
         seen, line = {key}, _TIMES.sub("*", line)

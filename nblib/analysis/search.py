@@ -1,7 +1,7 @@
 """An example search: which passage ranks first for a question with and without its negation?
 
-The corpus is `nevir_mini`'s two hundred authored passages. Each topic has two, one with the negation and one without: both belong
-on top, and the question decides which is first.
+Of `nevir_mini`'s two hundred passages each topic has two, one with the negation and one without: both belong on top, and the
+question decides which is first.
 """
 
 import pandas as pd

@@ -21,16 +21,16 @@ GENERAL = "STSB dev"
 
 
 def settings(run_dir: str | Path, name: str) -> dict:
-    """The `SETTINGS` of a trained encoder; its variant is its name where it is none of a sweep. Another encoder has only a base:
-    itself, or the one under its adapter."""
+    """The `SETTINGS` of a trained encoder, whose variant is its name outside a sweep; another has only a base (itself, or the
+    one under its adapter)."""
     file = paths.inside(run_dir, "trainings", name) / "training.json"
     known = artefacts.read_json(file) if file.is_file() else {"base": scoring.about(run_dir, name).get("base", name)}
     return {**{key: known.get(key) for key in SETTINGS}, "variant": known.get("variant") or name}
 
 
 def main_training(run_dir: str | Path, scores: pd.DataFrame) -> tuple[str, str] | None:
-    """The base and the encoder trained from it on authored texts that was measured on most items; None where there is none.
-    The scores have system, trained_on, n, a row per benchmark."""
+    """Of scores (system, trained_on, n) the base and the encoder trained from it on authored texts that was measured on most
+    items, if any."""
     trained = scores[scores.trained_on.isin(AUTHORED)]
     bases = {name: settings(run_dir, name)["base"] for name in trained.system.unique()}
     items = trained[trained.system.map(bases).isin(scores.system)].groupby("system", sort=False).n.sum()

@@ -9,8 +9,8 @@ from nblib.corpora import authored
 
 
 class ExcluIR(Choice):
-    """Pairs only. The benchmark's own right rank looks at the ten nearest of the whole corpus; Truong doesn't state which it
-    is, but its chance level of 50 % suggests pairs."""
+    """Pairs only, as Truong's chance level of 50 % suggests; the benchmark's own right rank looks at the ten nearest of the
+    whole corpus."""
 
     key, label, metric = "excluir", "ExcluIR", "right_rank"
     roles = ("query", "document")

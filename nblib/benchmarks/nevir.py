@@ -34,8 +34,8 @@ class NevIR(Choice):
 
 
 class ContrastPassages(Choice):
-    """Our own like it, held out of the training data of the same collection, whose voice and construction it shares: two
-    passages that differ in one polarity and a query for each."""
+    """Our own like it, held out of a collection that is trained on: two passages that differ in one polarity and a query for
+    each."""
 
     key, label, metric = "contrast", "Contrast passages", "right_rank"
     forms = ("mini",)

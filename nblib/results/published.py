@@ -1,8 +1,4 @@
-"""Printed numbers as data (`data/published/`): of the four papers, of MTEB's results repository, and of NevIR's literature.
-
-`DOUBTS.md` there says where a paper's numbers disagree with each other. `mteb_results.csv` has one score a model and task (of
-several runs by the rule of the data card), `nevir_literature.csv` scores looked up beside those of Weller's Table 2.
-"""
+"""Printed numbers as data (`data/published/`): of the four papers, of MTEB's results repository, and of NevIR's literature."""
 
 import json
 import math
@@ -133,7 +129,7 @@ def mteb_averages(tasks: Collection[str]) -> pd.DataFrame:
 
 def nevir() -> pd.DataFrame:
     """NevIR's published scores without training on it: system, kind (as in Weller's Table 2), parameters (millions), value
-    (pairwise accuracy, percent), source. A rank holds within this collection only."""
+    (pairwise accuracy, percent), source."""
     table = load("weller").query("exhibit == 'Table 2'")
     rows = table[(table.metric == "pairwise_accuracy") & (table.system != "Random")].set_index("system")
     sizes = table[table.metric == "parameters"].set_index("system")

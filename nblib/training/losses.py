@@ -106,8 +106,8 @@ class PairedQueriesLoss(EmbeddingLoss):
 
 
 class RetentionLoss(EmbeddingLoss):
-    """Mean squared difference of a batch's scaled cosines from the base's, whose embeddings, [rows, columns, dimension], are the
-    labels (`batches.with_base_embeddings`)."""
+    """Mean squared difference of a batch's scaled cosines from the base's, whose embeddings are the labels, [rows, columns,
+    dimension] (`batches.with_base_embeddings`)."""
 
     def compute_loss_from_embeddings(self, embeddings: list[Tensor], labels: Tensor) -> Tensor:
         now, before = self._cosines(torch.cat(embeddings)), self._cosines(labels.transpose(0, 1).flatten(0, 1))

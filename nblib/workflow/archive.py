@@ -1,7 +1,4 @@
-"""The reference predictions: with this archive notebooks 08, 09, 10 and 13 need no model.
-
-`nblib unpack official` restores the files below `runs/official`; what a run has of its own stays.
-"""
+"""The archive of reference predictions, with which (`nblib unpack official`) notebooks 08, 09, 10 and 13 need no model."""
 
 import io
 import json

@@ -1,7 +1,4 @@
-"""The subcommands of `nblib`: what each does, its arguments, and examples for its help.
-
-What is slow to import is imported where a command runs, so that `nblib --help` answers at once.
-"""
+"""The subcommands of `nblib`, which import where they run what is slow to import: `nblib --help` answers at once."""
 
 import argparse
 import logging

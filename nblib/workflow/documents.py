@@ -1,7 +1,6 @@
 """The README's numbers, from the record: `nblib record official` fills the marked parts of the page.
 
-A part stands between `<!-- made: NAME -->` and `<!-- end -->`; what stands there is made by the function of that name below.
-Prose beside the parts holds no number of a result.
+What stands between `<!-- made: NAME -->` and `<!-- end -->` is made by the function of that name below.
 """
 
 import re

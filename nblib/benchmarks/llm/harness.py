@@ -1,7 +1,7 @@
 """Ask a language model through lm-eval and score its answers item by item.
 
 Tasks are the catalogue's negation benchmarks ("llm_nevir", "llm_nevir_mini") and the harness's own MMLU, HellaSwag and GSM8K
-("mmlu", "mmlu_mini"), which read the official files where they are here and the hub elsewhere.
+("mmlu", "mmlu_mini"), from the official files or else the hub.
 """
 
 import logging
