@@ -42,8 +42,6 @@ def test_a_number_that_cannot_be_one_is_named():
             check_numbers(seed, epochs=number)
 
 
-# --- files that people edit, or that a disk has damaged: a value or one sentence, never another error --------------------
-
 ANSWER = generations.Generation("k", "a1", "It rains.", "negation", {}, 0, "toy", {}, "1. x", "stop", "toy", 1, None)
 LINE = json.dumps(asdict(ANSWER)) + "\n"
 MEASUREMENT = f"{','.join(measurements.COLUMNS)}\ns,,,,,,b,c,test,,,,,m,1.5,,,3,toy,,,\n"

@@ -35,12 +35,10 @@ def test_clusters_of_copies_count_once_and_clusters_of_unequal_size_weigh_by_the
     assert stats.cluster_bootstrap([0] * 99 + [1], ["a"] * 99 + ["b"]) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"), [([], "the group is empty"), ([1, np.nan, np.inf], "2 of 3 values are NaN or infinite")]
-)
-def test_values_no_interval_can_be_made_of_are_refused(values, message):
-    with pytest.raises(ValueError, match=message):
-        stats.cluster_bootstrap(values)
+def test_values_no_interval_can_be_made_of_are_refused():
+    for values, message in [([], "the group is empty"), ([1, np.nan, np.inf], "2 of 3 values are NaN or infinite")]:
+        with pytest.raises(ValueError, match=message):
+            stats.cluster_bootstrap(values)
 
 
 def test_pairwise_tests_are_scipys_wilcoxon_with_holms_correction():
@@ -70,18 +68,10 @@ def test_all_right_or_all_wrong_still_has_an_interval():
 
 def test_an_interval_of_any_statistic_heeds_clusters():
     values = np.random.default_rng(0).normal(size=100)
-
-    def interval(values, clusters=None):
-        return stats.percentile_interval(stats.cluster_replicates(np.mean, values, clusters=clusters))
-
-    alone = interval(values)
-    assert np.allclose(alone, stats.cluster_bootstrap(values), atol=0.05)
-    again = interval(np.repeat(values, 4), np.repeat(range(100), 4))
+    alone = stats.cluster_replicates(np.mean, values)
+    assert np.allclose(stats.percentile_interval(alone), stats.cluster_bootstrap(values), atol=0.05)
+    again = stats.cluster_replicates(np.mean, np.repeat(values, 4), clusters=np.repeat(range(100), 4))
     assert np.allclose(again, alone)  # four copies of a row are no more evidence than one
-    careless = interval(np.repeat(values, 4))
-    assert careless[1] - careless[0] < 0.7 * (again[1] - again[0])
-    with pytest.raises(ValueError, match="group is empty"):
-        interval([])
 
 
 @pytest.mark.parametrize(("metric", "scipys"), [("spearman", spearmanr), ("pearson", pearsonr)])

@@ -108,8 +108,6 @@ def test_verdicts_are_counted_in_words():
     assert claims.counts(table) == "Of 4 claims of the four papers: 1 supported, 2 partly, 1 not measured in this run."
 
 
-# --- the checks -------------------------------------------------------------------------------------------------------
-
 OF = {"system": "a", "benchmark": "nevir", "metric": "right_rank", "split": "test"}
 BELOW = {"kind": "bound", "of": OF, "expect": "below", "bound": 25}
 

@@ -38,13 +38,10 @@ def test_the_nearest_published_systems_bracket_the_score():
     assert f"{known.value.max():g} (" in encoder_card.with_published(summary("nevir", 101)).nearest.item()
 
 
-def test_a_mini_set_has_no_published_counterpart():
+def test_what_makes_a_score_another_quantity_is_said():
     shown = encoder_card.with_published(summary("nevir_mini", 10.0)).iloc[0]
     assert shown.nearest == "" and "no published score is comparable" in shown.note
     assert shown.benchmark == "NevIR (mini)"
-
-
-def test_what_makes_a_score_another_quantity_is_said():
     assert "doesn't state its protocol" in encoder_card.with_published(summary("excluir", 70.0)).note.item()
     assert "a sample of 100" in encoder_card.with_published(summary("nevir_sample", 8.0)).note.item()
     m3 = encoder_card.with_published(summary("m3", 70.0)).iloc[0]

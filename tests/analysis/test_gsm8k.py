@@ -70,11 +70,8 @@ def test_any_text_is_read_without_an_error(text):
 
 @pytest.mark.official
 def test_of_the_official_solutions_every_mark_that_is_read_holds():
-    rows = [
-        row["answer"]
-        for split in ("train", "test")
-        for row in registry.read_jsonl(paths.official_data() / "gsm8k" / f"gsm8k_{split}.jsonl.gz")
-    ]
+    files = (paths.official_data() / "gsm8k" / f"gsm8k_{split}.jsonl.gz" for split in ("train", "test"))
+    rows = [row["answer"] for file in files for row in registry.read_jsonl(file)]
     marks = [calculations(f"<<{mark}>>") for row in rows for mark in gsm8k.MARK.findall(row)]
     assert (len(marks), sum(map(bool, marks))) == (27_998, 26_561)
     assert all(found.holds for mark in marks for found in mark)
@@ -82,9 +79,7 @@ def test_of_the_official_solutions_every_mark_that_is_read_holds():
     assert (whole.calculations, whole.wrong, whole.texts_with_wrong) == (27_857, 20, 20)
 
 
-ERRORS = pd.DataFrame(
-    {"id": [f"test-{k}" for k in range(6)], "tuned_response": [f"{k} + 1 = {k + 2}" for k in range(6)]}
-)
+ERRORS = pd.DataFrame([{"id": f"test-{k}", "tuned_response": f"{k} + 1 = {k + 2}"} for k in range(6)])
 
 
 def leave(folder, name, *labelled):

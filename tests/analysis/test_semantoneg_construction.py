@@ -22,9 +22,8 @@ def substituted(*sentences):
 def test_both_sentences_have_to_be_long_enough_punctuation_and_clitics_counted():
     counts = {"Not bad.": 3, "That's bad.": 4, "Yeah, not bad.": 5, "You cannot.": 4}
     assert {text: negator.count_tokens(text) for text in counts} == counts
-    pairs = as_pairs(
-        ("Not bad.", "That is rather good."), ("That is good.", "It isn't bad."), ("Good.", "Not at all bad.")
-    )
+    pairs = [("Not bad.", "That is rather good."), ("That is good.", "It isn't bad."), ("Good.", "Not at all bad.")]
+    pairs = as_pairs(*pairs)
     assert semantoneg_construction.long_enough(pairs).index.tolist() == [1]
 
 

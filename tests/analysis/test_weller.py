@@ -38,12 +38,10 @@ def predictions(*margins):
     return table.assign(id=[f"{k}-{2 + k % 2}" for k in range(len(table))], cluster=range(len(table)), correct=correct)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"), [(-1, 1, "edited document"), (-1, -1, "reversed"), (1, 0, "tie")]
-)
-def test_the_preferred_document(first, second, expected):
-    table = weller.preferences(predictions((first, second))).set_index("preference")
-    assert table.share[expected] == 100 and table.n[expected] == 1
+def test_the_preferred_document():
+    for margins, expected in {(-1, 1): "edited document", (-1, -1): "reversed", (1, 0): "tie"}.items():
+        table = weller.preferences(predictions(margins)).set_index("preference")
+        assert table.share[expected] == 100 and table.n[expected] == 1
 
 
 def test_scores_by_kind_of_edit():

@@ -4,18 +4,15 @@ import os
 
 import numpy as np
 import pytest
-from support.benchmarks import Written
 from support.encoders import tiny
 
-from nblib import corpora, results
-from nblib.analysis import encoder_card
+from nblib import corpora
 from nblib.benchmarks import catalogue, scoring
-from nblib.benchmarks.base import FORMS, Choice, DevSet
+from nblib.benchmarks.base import FORMS, Choice
 from nblib.benchmarks.nevir import NevIR
 from nblib.models import encoders
 from nblib.models.systems import BiEncoder
 from nblib.results import scoreboard
-from nblib.training import dev_scores
 
 GIVEN_CACHE = os.environ.get("NBLIB_CACHE")  # read before the fixtures hide it
 ALL = [catalogue.get(name) for name in dict.fromkeys(name for form in FORMS for name in catalogue.names(form))]
@@ -68,36 +65,6 @@ def test_chance_is_that_of_the_items(name):
     rows = catalogue.get(name).rows()
     guessed = (1 / (1 + rows.negatives.map(len))).groupby(rows.id).prod()
     assert np.allclose(guessed, catalogue.get(name).chance / 100)
-
-
-class Toy(NevIR):
-    """A benchmark that is added: on the first pairs of another's miniature."""
-
-    key, label, chance = "toy", "Toy", 12.5
-    forms = ("mini",)
-    corpus = "nevir_mini"
-    dev_sets = (DevSet("test", ("mini",), form="mini", most=4),)
-
-    def read(self, split):
-        return super().read(split).groupby("question").head(5).reset_index(drop=True)
-
-
-def test_an_added_benchmark_is_scored_shown_compared_and_in_every_list(monkeypatch, tmp_path):
-    monkeypatch.setitem(catalogue.BENCHMARKS, "toy", Toy)
-    assert "toy_mini" in catalogue.names("mini")
-    rows = catalogue.get("toy_mini").rows()
-    right = {(query, positive): 1.0 for query, positive in zip(rows["query"], rows.positive, strict=True)}
-    systems = [Written(name="none"), Written(right, "all")]
-    assert scoring.scorable(systems[0], ["toy_mini", "stsb_mini"]) == ["toy_mini"]
-    none, both = (scoring.score(system, ["toy_mini"], tmp_path).summary for system in systems)
-    assert (none.value.item(), both.value.item(), both.n.item()) == (0, 100, 5)
-    (shown,) = encoder_card.with_published(both).itertuples()
-    assert (shown.value, shown.chance) == (100, 12.5)
-    (change,) = scoring.compare(tmp_path, "none", ["all"], ["toy_mini"]).itertuples()
-    assert (change.encoder, change.difference) == ("all", 100)
-    (row,) = results.record(both, scale="toy", **scoring.measured_system(tmp_path, "all")).itertuples()
-    assert (row.benchmark, row.corpus, row.metric, row.value) == ("toy", "nevir_mini", "right_rank", 100)
-    assert dev_scores.sets("mini")["Toy mini"][1].most == 4
 
 
 @pytest.mark.official

@@ -199,9 +199,6 @@ def test_every_two_systems_are_compared_where_there_is_no_baseline(tmp_path):
     scoring.save_predictions(outcomes([True] * 20).iloc[::-1], tmp_path, "b", "nevir_mini")  # in another order
     compared = scoring.compare(tmp_path, None, ["a", "b", "c"], ["nevir_mini"], test="mcnemar")
     assert list(zip(compared.baseline, compared.encoder, strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert compared[["difference", "only_first", "only_second"]].to_numpy().tolist() == [
-        [50, 0, 10],
-        [-50, 10, 0],
-        [-100, 20, 0],
-    ]
+    changes = compared[["difference", "only_first", "only_second"]].to_numpy().tolist()
+    assert changes == [[50, 0, 10], [-50, 10, 0], [-100, 20, 0]]
     assert compared.p.tolist() == pytest.approx([2 * 2 * 0.5**10, 2 * 2 * 0.5**10, 3 * 2 * 0.5**20])

@@ -71,16 +71,6 @@ def test_the_study_makes_figures_results_adapter_and_report(study):
 
 
 @pytest.mark.notebooks
-def test_mini_data_never_counts_as_reproduced(study):
-    board = scoreboard.read(study / "figures" / "scoreboard.csv")
-    answered = board[board.measured != "not run"]
-    assert len(answered) and not scoreboard.coverage(board).reproduced.any()
-    of_models = answered[measurements.is_mini(answered)]
-    assert set(of_models.measured) == {"stand-in"} and set(of_models.agrees) == {""}
-    assert of_models.difference.isna().all()
-
-
-@pytest.mark.notebooks
 def test_a_finished_study_has_nothing_to_do(study):
     assert "Nothing to be done" in snakemake("--configfile", SMOKE, "-n")
 

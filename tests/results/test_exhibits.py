@@ -9,13 +9,8 @@ from nblib.results import exhibits, scoreboard
 from nblib.results.scoreboard import NOTHING, ROUNDING
 
 ROW = dict.fromkeys(scoreboard.TEXTS, "")
-ROW |= {
-    "paper": "weller",
-    "exhibit": "Table 2",
-    "system": "TF-IDF",
-    "benchmark": "NevIR",
-    "metric": "pairwise_accuracy",
-}
+ROW |= {"paper": "weller", "exhibit": "Table 2", "system": "TF-IDF"}
+ROW |= {"benchmark": "NevIR", "metric": "pairwise_accuracy"}
 ROW |= {"published": 2.0, "value": 1.95, "ci_low": 1.2, "ci_high": 2.7, "difference": -0.05, "n": 1383.0}
 ROW |= {"measured": "full", "agrees": ROUNDING, "measured_system": "TF-IDF", "measured_metric": "right_rank"}
 ROW |= {"corpus": "nevir", "split": "test", "n_printed": 1383.0, "scale": "official"}

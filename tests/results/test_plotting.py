@@ -56,7 +56,7 @@ def test_labels_of_crowded_points_cover_neither_each_other_nor_a_point_and_stay_
     assert [box.bounds for box in placed()[0]] == [box.bounds for box in boxes]
 
 
-def test_an_interval_plot_has_a_line_for_each_label_with_its_dots_intervals_and_published_ticks():
+def test_an_interval_plot_has_a_line_for_each_label_or_category_with_its_dots_intervals_and_published_ticks():
     columns = {"system": ["first", "first", "second", "second", "bare"], "value": [10.0, 12.0, 20.0, None, 30.0]}
     columns |= {"low": [9.0, 11.0, 18.0, None, None], "high": [13.0, 14.0, 21.0, None, None]}
     table = pd.DataFrame({**columns, "printed": [11.0, None, 22.0, 25.0, None]}, index=[7, 7, 8, 9, 10])
@@ -69,9 +69,6 @@ def test_an_interval_plot_has_a_line_for_each_label_with_its_dots_intervals_and_
     assert dots.get_xydata().tolist() == [[10, 0], [12, 0.15], [20, 1], [30, 2]]
     arms = [segment[:, 0].tolist() for segment in ax.collections[0].get_segments()]
     assert arms == [[9, 13], [11, 14], [18, 21], [30, 30]]
-
-
-def test_an_interval_plot_takes_the_order_of_categories_and_needs_no_published_values():
     names = pd.Categorical(["b"], categories=["a", "b"])
     table = pd.DataFrame({"name": names, "ours": [1.0], "least": [0.5], "most": [2.0]})
     _, ax = plt.subplots()

@@ -103,15 +103,12 @@ def test_a_draw_has_equally_many_of_each_source_and_none_twice():
             data.sample(table, size, 3)
 
 
-def test_a_premise_needs_both_an_entailed_and_a_contradicting_sentence(at_hand):
+def test_a_premise_needs_both_an_entailed_and_a_contradicting_sentence(at_hand, split_anchors):
     table = data.nli().set_index("anchor")
     assert set(table.index) == {A, B}, "C entails only itself"
     assert table.loc[A, ["positive_1", "negative_1"]].tolist() == ["An animal moves.", "The dog is asleep."]
     assert table.loc[B, ["positive_1", "negative_1"]].tolist() == ["Women sing.", "Nobody sings."]
     assert data.snli_classes().label.tolist() == [0, 2, 1, 0, 0, 0, 2, 2], "both files, each pair once"
-
-
-def test_pairs_are_drawn_by_seed(at_hand, split_anchors):
     learnt = data.load("nli", split_anchors, size=1, seed=2)
     assert (learnt.items, learnt.seen) == (1, set())
     assert learnt.datasets["pairs"].column_names == ["anchor", "positive_1", "negative_1"]

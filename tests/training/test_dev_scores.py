@@ -104,9 +104,8 @@ def test_of_nevirs_training_pairs_those_trained_on_are_no_dev_items(tiny_encoder
     sets = {name: entry for name, entry in dev_scores.sets("official").items() if name == "NevIR train sample"}
     monkeypatch.setattr(dev_scores, "sets", lambda data: sets)
     trained = set(triples.training_set(anchors, "nevir").id)
-    measured = by_set(
-        dev_scores.DevEvaluator(BiEncoder(tiny_encoder), anchors, trained, "official").measure(tiny_encoder.model)
-    )
+    measure = dev_scores.DevEvaluator(BiEncoder(tiny_encoder), anchors, trained, "official").measure
+    measured = by_set(measure(tiny_encoder.model))
     assert measured.n["NevIR train sample"] == triples.NEVIR_DEV
 
 

@@ -28,9 +28,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def settings(folder):
     """A training of 24 steps: 96 pairs of six anchors, eight at a time, twice."""
-    return LoraSettings(
-        str(folder), epochs=2, rank=4, alpha=8, learning_rate=2e-2, batch_size=8, bf16=False, checkpointing=False
-    )
+    sizes = {"epochs": 2, "rank": 4, "alpha": 8, "learning_rate": 2e-2, "batch_size": 8}
+    return LoraSettings(str(folder), **sizes, bf16=False, checkpointing=False)
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +82,8 @@ def test_a_chat_template_puts_the_question_in_a_turn(folder):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     with pytest.raises(StudyError, match=r"has no chat template\. Set chat_template to False"):
         llm_lora.answer_tokens(tokenizer, True)
-    tokenizer.chat_template = (
-        "{% for m in messages %}<s> {{ m.content }}{% endfor %}{% if add_generation_prompt %} A :{% endif %}"
-    )
+    turns = "{% for m in messages %}<s> {{ m.content }}{% endfor %}"
+    tokenizer.chat_template = turns + "{% if add_generation_prompt %} A :{% endif %}"
     ids = llm_lora.encode(tokenizer, [llm_lora.prompt("a dog", "a cat")], True)["input_ids"][0]
     assert tokenizer.decode(ids[-4:]) == "Answer : A :" and tokenizer.decode(ids[0]) == "<s>"
     assert llm_lora.answer_tokens(tokenizer, True) == llm_lora.answer_tokens(tokenizer, False)
@@ -157,10 +155,7 @@ def kept(few, tmp_path_factory):
 
 @pytest.fixture
 def no_training(monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError("trained")
-
-    monkeypatch.setattr(llm_lora, "train", refuse)
+    monkeypatch.setattr(llm_lora, "train", lambda *_, **__: pytest.fail("trained"))
 
 
 def test_what_was_trained_before_is_read_and_shows_the_same(few, kept, no_training, monkeypatch):
@@ -185,7 +180,7 @@ def test_what_was_trained_from_something_else_is_trained(few, kept, no_training,
         settings = replace(settings, seed=1)
     elif change == "texts":
         pairs = pairs.assign(answer=pairs.answer.iloc[::-1].tolist())
-    elif change == "no weights":
+    else:
         shutil.rmtree(run_dir / "llms" / "hedge")
-    with pytest.raises(AssertionError, match="trained"):
+    with pytest.raises(pytest.fail.Exception, match="trained"):
         llm_lora.fit_and_keep(settings, pairs, dev, run_dir, "hedge")

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from unittest.mock import create_autospec
 
 import numpy as np
 import pandas as pd
@@ -45,18 +46,13 @@ def test_settings_that_mean_nothing_are_refused(wrong, message):
 
 
 def test_a_step_has_one_kind_and_all_are_seen(toy, tmp_path, monkeypatch):
-    steps = []
     forward = SymmetricSupConLoss.forward
-    monkeypatch.setattr(
-        SymmetricSupConLoss,
-        "forward",
-        lambda self, texts, labels: steps.append(self.positives) or forward(self, texts, labels),
-    )
-    first = authored.exclusions("dev").head(4)
-    data = {"statements": toy_triples(6), "exclusions": first}
+    monkeypatch.setattr(SymmetricSupConLoss, "forward", create_autospec(forward, side_effect=forward))
+    data = {"statements": toy_triples(6), "exclusions": authored.exclusions("dev").head(4)}
     data = DatasetDict({kind: batches.lay_out(table, "anchor") for kind, table in data.items()})
     trainer.train(replace(toy, loss="symmetric-supcon", epochs=1), data, tmp_path)
-    assert sorted(steps) == [1, 1, 2, 2], "eight exclusions with one positive, six anchors with two, four a step"
+    steps = sorted(call.args[0].positives for call in SymmetricSupConLoss.forward.call_args_list)
+    assert steps == [1, 1, 2, 2], "eight exclusions with one positive, six anchors with two, four a step"
 
 
 def test_lora_trains_the_lora_alone(lora, base):
@@ -101,9 +97,8 @@ def test_looking_after_every_epoch_changes_nothing(toy, full, base, tmp_path):
 
 def test_retention_holds_the_cosines_to_the_bases(toy, tiny_encoder, tmp_path, monkeypatch):
     """Trained on triples alone the cosines move; with retention beside it they move less."""
-    monkeypatch.setattr(
-        torch.nn.functional, "dropout", lambda values, *_, **__: values
-    )  # which is noise to so small a model
+    # Dropout is noise to so small a model
+    monkeypatch.setattr(torch.nn.functional, "dropout", lambda values, *_, **__: values)
     things, states = ("dog", "cat", "house", "door"), ("red", "green", "open")
     texts = [f"the {thing} is {state}" for thing in things for state in states]
     kept = batches.lay_out(pd.DataFrame({"anchor": texts, "related": texts[1:] + texts[:1]}), "texts")
@@ -123,28 +118,20 @@ def test_retention_holds_the_cosines_to_the_bases(toy, tiny_encoder, tmp_path, m
     assert np.isfinite(history.loss).all()
 
 
-class Killed(BaseException):
-    """What ends a training at once."""
-
-
 def kill_after(killed):
     def evaluate(model, epoch):
         if epoch == killed:
-            raise Killed
+            raise KeyboardInterrupt
 
     return evaluate
 
 
 @pytest.fixture
 def steps(monkeypatch):
-    """The steps that are trained, one entry each."""
-    taken, step = [], SentenceTransformerTrainer.training_step
-    monkeypatch.setattr(
-        SentenceTransformerTrainer,
-        "training_step",
-        lambda self, *args, **kw: (taken.append(1), step(self, *args, **kw))[1],
-    )
-    return taken
+    """Counts the steps that are trained."""
+    step = SentenceTransformerTrainer.training_step
+    monkeypatch.setattr(SentenceTransformerTrainer, "training_step", create_autospec(step, side_effect=step))
+    return SentenceTransformerTrainer.training_step
 
 
 @pytest.mark.parametrize(
@@ -159,13 +146,13 @@ def test_a_killed_training_ends_with_the_weights_of_an_uninterrupted_one(
     method, killed, every, last, toy, full, lora, steps, tmp_path
 ):
     of_method = replace(toy, method=method)
-    with pytest.raises(Killed):
+    with pytest.raises(KeyboardInterrupt):
         trainer.train(of_method, toy_examples(), tmp_path, after_epoch=kill_after(killed), checkpoint_steps=every)
     assert [file.name for file in tmp_path.glob("checkpoint-*")] == [f"checkpoint-{last}"]
-    steps.clear()
+    steps.reset_mock()
     model, history = trainer.train(of_method, toy_examples(), tmp_path, checkpoint_steps=every)
     assert same(model, lora if method == "lora" else full[0])
-    assert len(steps) == 12 - last, "what was trained is not trained again"
+    assert steps.call_count == 12 - last, "what was trained is not trained again"
     assert history.step.tolist() == full[1].step.tolist()
     if method == "full":
         assert_close(history, full[1], times=TRAINED)

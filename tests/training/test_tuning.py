@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from unittest.mock import create_autospec
 
 import pandas as pd
 import pytest
@@ -29,14 +30,6 @@ def evaluator(tiny_encoder, monkeypatch):
     return lambda base=None: dev_scores.DevEvaluator(base or BiEncoder(tiny_encoder), anchors, [], "mini")
 
 
-@pytest.fixture
-def trainings(monkeypatch):
-    """The trainings that are run, one entry each."""
-    done, train = [], trainer.train
-    monkeypatch.setattr(trainer, "train", lambda *args, **kw: (done.append(args[0]), train(*args, **kw))[1])
-    return done
-
-
 def plan(settings, folder, **more):
     return tuning.Plan(settings, toy_examples(), folder, "hedge", **more)
 
@@ -49,14 +42,15 @@ def kept_lora(toy, tmp_path_factory):
     return folder
 
 
-def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, evaluator, trainings, tmp_path):
+def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, evaluator, tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "train", create_autospec(trainer.train, side_effect=trainer.train))
     settings = replace(toy, method="lora", epochs=2)
     options = {"alphas": (0.5, 1.0), "sts_budget": 0.0, "interpolations": (0.25,)}
     about = {"training_data": "both", "training_items": 6, "variant": ""}
     asked = plan(settings, tmp_path, evaluator=evaluator(), **options, about=about)
     first = tuning.fit_and_keep(asked)
     record = tuning.fit_and_keep(replace(asked, evaluator=evaluator()))
-    assert record.about == first.about and len(trainings) == 1
+    assert record.about == first.about and trainer.train.call_count == 1
     assert record.table("epochs").epoch.unique().tolist() == [0, 1, 2]
     assert record.table("alphas").alpha.unique().tolist() == [0.0, 0.5, 1.0]
     assert record.table("history").step.iloc[-1] == 8
@@ -110,46 +104,24 @@ def test_other_architectures_are_measured_and_kept_as_well(architecture, toy, ev
     assert ("STSB mini dev" in set(kept.set)) == (architecture == "multi-vector")
 
 
-# What a training is made from beside its plan → what makes it look different
-DIFFERENT = {
-    "texts": lambda patch: patch.setattr(trainer, "texts_sha256", lambda datasets: "others"),
-    "base": lambda patch: patch.setattr(encoders, "fingerprint", lambda model: "another"),
-}
-
-
-@pytest.mark.parametrize("what", [*DIFFERENT, "settings", "dev data", "part"])
+@pytest.mark.parametrize("what", ["texts", "base", "settings", "dev data", "part"])
 def test_what_differs_is_trained_anew(what, toy, evaluator, kept_lora, tmp_path, monkeypatch):
     shutil.copytree(kept_lora, tmp_path, dirs_exist_ok=True)
     asked = plan(replace(toy, method="lora", epochs=1), tmp_path, interpolations=(0.5,))
-
-    def train(*_, **__):
-        raise RuntimeError("trained anew")
-
-    monkeypatch.setattr(trainer, "train", train)
+    monkeypatch.setattr(trainer, "train", lambda *_, **__: pytest.fail("trained anew"))
     tuning.fit_and_keep(asked)
-    if what in DIFFERENT:
-        DIFFERENT[what](monkeypatch)
-    elif what == "settings":
-        asked = replace(asked, settings=replace(asked.settings, seed=1))
-    elif what == "dev data":
-        asked = replace(asked, evaluator=evaluator())
-    else:
+    if what == "texts":
+        monkeypatch.setattr(trainer, "texts_sha256", lambda datasets: "others")
+    elif what == "base":
+        monkeypatch.setattr(encoders, "fingerprint", lambda model: "another")
+    elif what == "part":
         shutil.rmtree(tmp_path / "encoders" / "hedge-a050")
-    with pytest.raises(RuntimeError, match="trained anew"):
+    else:
+        changed = {"settings": {"settings": replace(asked.settings, seed=1)}, "dev data": {"evaluator": evaluator()}}
+        asked = replace(asked, **changed[what])
+    with pytest.raises(pytest.fail.Exception, match="trained anew"):
         tuning.fit_and_keep(asked)
     assert not (tmp_path / "trainings" / "hedge" / "training.json").exists(), "a record vouches for its weights"
-
-
-def test_a_folder_that_is_no_model_of_this_study_is_left_alone(toy, trainings, tmp_path):
-    (tmp_path / "encoders" / "hedge").mkdir(parents=True)
-    (tmp_path / "encoders" / "hedge" / "mine.txt").write_text("precious")
-    with pytest.raises(StudyError, match="isn't this study's"):
-        tuning.fit_and_keep(plan(toy, tmp_path))
-    assert not trainings
-
-
-class Killed(BaseException):
-    """What ends a training at once."""
 
 
 def test_a_resumed_training_has_the_dev_scores_of_all_its_epochs(toy, evaluator, tmp_path, monkeypatch):
@@ -160,13 +132,13 @@ def test_a_resumed_training_has_the_dev_scores_of_all_its_epochs(toy, evaluator,
         def last(model, epoch):
             after_epoch(model, epoch)
             if epoch == 2:
-                raise Killed
+                raise KeyboardInterrupt
 
         return train(*args, after_epoch=last, checkpoint_steps=3, **kw)
 
     with monkeypatch.context() as patch:
         patch.setattr(trainer, "train", killed)
-        with pytest.raises(Killed):
+        with pytest.raises(KeyboardInterrupt):
             tuning.fit_and_keep(plan(toy, tmp_path / "killed", evaluator=evaluator()))
     assert records.last_checkpoint(tmp_path / "killed" / "checkpoints" / "hedge")
     resumed = tuning.fit_and_keep(plan(toy, tmp_path / "killed", evaluator=evaluator()))
@@ -174,6 +146,3 @@ def test_a_resumed_training_has_the_dev_scores_of_all_its_epochs(toy, evaluator,
     both = [record.table("epochs").sort_values(["epoch", "set"], ignore_index=True) for record in (whole, resumed)]
     pd.testing.assert_frame_equal(*both)
     assert_close(*(record.table("history") for record in (whole, resumed)), times=TRAINED)
-    folders = [tmp_path / part / "encoders" / "hedge" for part in ("whole", "killed")]
-    assert_close(*(SentenceTransformer(str(folder)).encode(["a dog"]) for folder in folders), times=TRAINED)
-    assert json.loads(folders[1].with_name("hedge.json").read_text())["alpha"] == 1.0

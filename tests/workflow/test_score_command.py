@@ -8,7 +8,6 @@ from support import mteb_rows
 
 from nblib import results
 from nblib.benchmarks import mteb, scoring
-from nblib.errors import StudyError
 from nblib.workflow import cli
 
 
@@ -50,10 +49,3 @@ def test_general_ability_can_be_all_that_is_scored(tmp_path, tiny_encoder_folder
     assert "mean of tasks, 2 tasks" in capsys.readouterr().out
     table = results.load(tmp_path)
     assert table.benchmark.tolist() == ["STS17", "NFCorpus"] and set(table.split) == {"test"}
-
-
-def test_what_is_unknown_is_named(tmp_path):
-    with pytest.raises(StudyError, match="TF-IFD"):
-        score("TF-IFD", "--run-dir", tmp_path)
-    with pytest.raises(StudyError, match="nevr"):
-        score("TF-IDF", "--benchmarks", "nevr", "--run-dir", tmp_path)

@@ -13,9 +13,8 @@ from nblib.benchmarks.llm import evaluation
 from nblib.errors import StudyError
 from nblib.models import language_models
 
-RANKED = pd.DataFrame(
-    {"id": list("abcd"), "cluster": range(4), "chose_first": [1, 0.5, 0.75, 0.75], "correct_summed": True}
-)
+RANKED = pd.DataFrame({"id": list("abcd"), "cluster": range(4), "chose_first": [1, 0.5, 0.75, 0.75]})
+RANKED["correct_summed"] = True
 RANKED["correct_given"], RANKED["correct_swapped"] = [True, True, False, True], [True, False, False, True]
 RANKED["correct"] = RANKED.correct_given & RANKED.correct_swapped
 
@@ -27,13 +26,11 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def asked(monkeypatch):
+    """Each task that is asked, with limit and seed."""
     seen = []
-
-    def ask(model, name, **how):
-        seen.append((name, how["limit"], how["seed"]))
-        return RANKED
-
-    monkeypatch.setattr(evaluation, "ask", ask)
+    monkeypatch.setattr(
+        evaluation, "ask", lambda _, name, **how: seen.append((name, how["limit"], how["seed"])) or RANKED
+    )
     return seen
 
 
@@ -84,18 +81,16 @@ def test_a_ranking_counts_in_both_orders():
 
 def test_mathematics_and_the_groups_of_subjects_are_apart():
     subjects = ["high_school_statistics", "miscellaneous", "miscellaneous", "world_history"]
-    table = pd.DataFrame(
-        {"id": list("abcd"), "cluster": range(4), "correct": [True, False, True, True], "subject": subjects}
-    )
+    table = pd.DataFrame({"id": list("abcd"), "cluster": range(4), "subject": subjects})
+    table["correct"] = [True, False, True, True]
     rows = {row["part"]: (row["value"], row["n"]) for row in evaluation.summarise("mmlu_mini", table)}
     whole, one = (75.0, 4), (100.0, 1)
     assert rows == {"": whole, "mathematics": one, "stem": one, "other": (50.0, 2), "humanities": one}
 
 
 def test_a_correlation_is_measured_both_ways_and_one_answer_correlates_with_nothing():
-    table = pd.DataFrame(
-        {"id": list("abc"), "cluster": range(3), "score": [0.0, 1.0, 2.0], "similarity": [0.0, 1.0, 9.0]}
-    )
+    table = pd.DataFrame({"id": list("abc"), "cluster": range(3), "score": [0.0, 1.0, 2.0]})
+    table["similarity"] = [0.0, 1.0, 9.0]
     rows = {row["metric"]: row["value"] for row in evaluation.summarise("llm_cannot_wmt", table)}
     assert rows["spearman"] == pytest.approx(100) and 90 < rows["pearson"] < 95
     rows = evaluation.summarise("llm_cannot_wmt_mini", table.assign(similarity=1.0))
