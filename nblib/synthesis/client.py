@@ -5,19 +5,22 @@ read from `OPENAI_API_KEY` and sent to the server alone.
 """
 
 import asyncio
+import json
 import math
 import os
+import re
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import openai
 import pandas as pd
 from tqdm.auto import tqdm
 
 from nblib import paths
-from nblib.errors import StudyError, check_numbers
+from nblib.errors import StudyError, check_address, check_numbers
 from nblib.synthesis import generations, prompts
 from nblib.synthesis.generations import Generation, Question
 
@@ -25,6 +28,14 @@ ATTEMPTS = 3  # at a usable answer, those of earlier runs included
 RETRIES = 8  # of one request, by the openai SDK
 TIMEOUT = 120.0  # seconds
 GIVE_UP = 10  # failures with no answer between them
+_MESSAGE = re.compile(r'"(?:message|error|detail|raw)"\s*:\s*("(?:[^"\\]|\\["\\/bfnrt]|\\u[\da-f]{4})+")', re.I)
+_SET_KEY = "Set the environment variable OPENAI_API_KEY to a key of that server"
+_REMEDIES = {  # by status
+    **dict.fromkeys((400, 422), "Mend model or sampling"),
+    **dict.fromkeys((401, 403), _SET_KEY),
+    **dict.fromkeys((402, 429), "Raise the account's limit, or lower concurrency"),
+    404: "Mend model or base_url, which often ends in /v1",
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,11 @@ class Server:
     base_url: str = "https://api.openai.com/v1"
     sampling: Mapping[str, object] = field(default_factory=lambda: {"temperature": 1.0, "max_tokens": 512})
     concurrency: int = 64  # questions in flight at once
+
+    def __post_init__(self) -> None:
+        check_address(self.base_url, "base_url")
+        if not re.fullmatch(r"https?://(\[[\da-f:]+\]|[^\s/?:\[\]]+)(:\d+)?([/?]\S*)?", self.base_url):
+            raise StudyError("base_url must be an address such as http://localhost:8000/v1.")
 
     @property
     def most_tokens(self) -> int:
@@ -59,19 +75,22 @@ async def generate(
         budget: of the file, earlier runs included; 0: no limit. No question is asked that could exceed it.
 
     Raises:
-        StudyError: a budget without max_tokens, a damaged file, or one failure after another.
+        StudyError: a budget without max_tokens, a damaged file, no key, one failure after another, or nothing answered.
     """
     check_numbers(seed, concurrency=server.concurrency)
     if budget and not server.most_tokens:
         raise StudyError("With a budget, the length of an answer needs a limit: set max_tokens in sampling.")
     run = Run(server, paths.resolve(file), rates, budget or math.inf)
     run.look_up(anchors, seed)
-    options = {"api_key": _key() or "none", "base_url": server.base_url, "timeout": TIMEOUT, "max_retries": RETRIES}
-    with tqdm(total=len(run.pending), desc=server.model, unit="answer", mininterval=0.5) as run.progress:
-        async with openai.AsyncOpenAI(**options) as run.client:
-            ended = await asyncio.gather(*(run.work() for _ in range(server.concurrency)), return_exceptions=True)
-    for error in filter(None, ended):
-        raise error
+    if run.pending:
+        with tqdm(total=len(run.pending), desc=server.model, unit="answer", mininterval=0.5) as run.progress:
+            async with _client(server.base_url) as run.client:
+                ended = await asyncio.gather(*(run.work() for _ in range(server.concurrency)), return_exceptions=True)
+        for error in filter(None, ended):
+            raise error
+        if not run.attempts.keys() & run.keys:
+            first = next(iter(run.failures.values()), [f"No question fits into the budget of {budget}. Raise it."])
+            raise StudyError(first[0])
     return run
 
 
@@ -84,7 +103,7 @@ class Run:
     rates: Sequence[float]
     budget: float
     answered: int = 0  # answers, usable or not
-    failures: Counter[str] = field(default_factory=Counter)  # by the error's class
+    failures: dict[object, list[str]] = field(default_factory=dict)  # sentences by status or class of error
     pending: deque[Question] = field(default_factory=deque)  # at the end: those beyond the budget
     attempts: Counter[str] = field(default_factory=Counter)  # by the question's key, earlier runs included
     spent: float = 0.0  # earlier runs included; by a question in flight, the most that it can cost
@@ -101,9 +120,9 @@ class Run:
             if not prompts.parse(generation).reason:
                 usable.add(generation.key)
         questions = prompts.questions(anchors, self.server.model, self.server.sampling, seed)
-        distinct = {question.key: question for question in questions if question.key not in usable}
-        self.pending.extend(question for key, question in distinct.items() if self.attempts[key] < ATTEMPTS)
-        self.patience = min(GIVE_UP, len(self.pending))
+        distinct = {question.key: question for question in questions}
+        self.keys = distinct.keys()
+        self.pending.extend(distinct[key] for key in distinct if key not in usable and self.attempts[key] < ATTEMPTS)
 
     def price(self, question: Question) -> float:
         """Of an answer; where its tokens aren't counted (yet), the most."""
@@ -132,16 +151,23 @@ class Run:
         prompt = prompts.prompt(question.kind, question.anchor, question.cues)
         about = {**asdict(question), "attempt": attempt, "model": self.server.model, "sampling": sampling}
         body = {"model": self.server.model, "messages": [{"role": "user", "content": prompt}], **sampling}
-        try:
-            completion = await self.client.post("/chat/completions", body=body, cast_to=object)
-            generation = Generation(**about, **_answer(completion))
+        text = ""
+        try:  # without a slash before it: else the SDK puts Azure's deployment into any path
+            text = await self.client.post("chat/completions", body=body, cast_to=str)
+            generation = Generation(**about, **_answer(text))
         except Exception as error:  # the SDK's, or what an answer of another form raises
-            self.failures[type(error).__name__] += 1
-            self.failed += 1
-            if self.failed >= self.patience:
-                said = _hide_key(" ".join(f"{type(error).__name__}: {error}".split()))[:300]
-                raise StudyError(f"{self.server.base_url}, model {self.server.model!r}: {said}") from None
-            return 0.0
+            said = _said(error, text)
+            if getattr(error, "code", None) != "content_filter":
+                status = getattr(error, "status_code", None)
+                remedy = _REMEDIES.get(status, "See that the server runs, and mend base_url, which often ends in /v1")
+                sentence = f"{self.server.base_url}, model {self.server.model!r}: {said.rstrip('.')}. {remedy}."
+                self.failures.setdefault(status or type(error), []).append(sentence)
+                self.failed += 1
+                if self.failed >= GIVE_UP:
+                    raise StudyError(sentence) from None
+                return 0.0
+            unpaid = {"answered_by": "", "input_tokens": 0, "output_tokens": 0}
+            generation = Generation(**about, answer=said, finish_reason="content_filter", **unpaid)
         generations.append(generation, self.file)
         self.answered += 1
         self.attempts[question.key] += 1
@@ -153,6 +179,19 @@ class Run:
         return self.price(generation)
 
 
+def _client(base_url: str) -> openai.AsyncOpenAI:
+    """The SDK's client; with an API version in the address, Azure's, which sends the key in a header of its own."""
+    url = urlsplit(base_url)
+    if not _key() and url.hostname.endswith((".openai.com", ".azure.com")):
+        raise StudyError(f"{base_url} needs a key. {_SET_KEY}.")
+    folder = url._replace(query="").geturl().rstrip("/").removesuffix("/chat/completions")
+    query = dict(parse_qsl(url.query))
+    options = {"api_key": _key() or "none", "base_url": folder, "timeout": TIMEOUT, "max_retries": RETRIES}
+    if version := query.get("api-version"):
+        return openai.AsyncAzureOpenAI(api_version=version, default_query=query, **options)
+    return openai.AsyncOpenAI(default_query=query, **options)
+
+
 def _key() -> str:
     return os.environ.get("OPENAI_API_KEY", "").strip()
 
@@ -162,13 +201,37 @@ def _hide_key(text: str) -> str:
     return text.replace(_key(), "***") if len(_key()) >= 16 else text
 
 
-def _answer(completion: dict) -> dict[str, object]:
-    """What a generation keeps of a chat completion."""
-    choice, usage = completion["choices"][0], completion.get("usage") or {}
+def _answer(text: str) -> dict[str, object]:
+    """What a generation keeps of a chat completion. ValueError and others: it is none, or it has an error in it."""
+    completion = json.loads(text)
+    choice, usage = completion["choices"][0], completion.get("usage")
+    if completion.get("error") or choice.get("error"):
+        raise ValueError
+    message, usage = choice["message"], usage if isinstance(usage, dict) else {}
+    content, refusal = message.get("content"), message.get("refusal")
+    parts = content if isinstance(content, list) else [content]
+    parts = [part if isinstance(part, dict) else {"text": part} for part in parts]
+    texts = [part.get("text") for part in parts if part.get("type", "text") in ("text", "output_text")]  # no thoughts
+    answer = "".join(map(str, filter(None, texts)))
     return {
-        "answer": _hide_key(str(choice["message"].get("content") or "")),
-        "finish_reason": choice.get("finish_reason") or "",
-        "answered_by": completion.get("model") or "",
+        "answer": _hide_key(answer or str(refusal or "")),
+        "finish_reason": "refusal" if refusal and not answer else str(choice.get("finish_reason") or ""),
+        "answered_by": str(completion.get("model") or ""),
         "input_tokens": usage.get("prompt_tokens"),
         "output_tokens": usage.get("completion_tokens"),
     }
+
+
+def _said(error: Exception, answer: str) -> str:
+    """A failure in the server's own words, if there are any, in one line without the key."""
+    if isinstance(error, openai.APIStatusError):
+        said = f"HTTP {error.status_code}: {_message(error.response.text) or error.response.reason_phrase}"
+    else:
+        said = f"no chat completion: {_message(answer)}" if answer else f"{type(error).__name__}: {error}"
+    return _hide_key(" ".join(said.split()))[:300]
+
+
+def _message(text: str) -> str:
+    """What a server says: the messages in its JSON, however deep, or else its text without tags."""
+    said = dict.fromkeys(json.loads(message, strict=False) for message in _MESSAGE.findall(text))
+    return "; ".join(said) or re.sub(r"<(style|script)\b.*?</\1>|<[^<>]*>", " ", text[:10_000], flags=re.S | re.I)

@@ -30,7 +30,7 @@ def load_recording(file: str | Path) -> tuple[pd.DataFrame, Server]:
 
 def results(anchors: pd.DataFrame, server: Server, file: str | Path, seed: int = 0) -> pd.DataFrame:
     """The outcome of each question, by its first usable answer or else the last one: id, kind, reason ("" where usable, "not
-    answered" where there is nothing), attempts, answer (raw), sentences (by label), cues."""
+    answered" where there is nothing), attempts, answer (raw), sentences (by label), cues. StudyError: nothing is answered."""
     questions = list(prompts.questions(anchors, server.model, server.sampling, seed))
     nothing = {"reason": "not answered", "attempts": 0, "answer": "", "sentences": {}}
     ends = {question.key: nothing.copy() for question in questions}  # equal anchors share one
@@ -40,6 +40,8 @@ def results(anchors: pd.DataFrame, server: Server, file: str | Path, seed: int =
             if end["reason"]:
                 parsed = prompts.parse(generation)
                 end |= {"reason": parsed.reason, "answer": generation.answer, "sentences": parsed.sentences}
+    if not any(end["attempts"] for end in ends.values()):
+        raise StudyError(f"{file} has no answer of {server.model} to these questions, of seed {seed} and its sampling.")
     return pd.DataFrame([{"id": q.id, "kind": q.kind, **ends[q.key], "cues": q.cues} for q in questions])
 
 
@@ -52,7 +54,9 @@ def variants(anchors: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
         rows.setdefault(row.id, {"id": row.id}).update({**row.sentences, **cues})
     complete = [row for row in rows.values() if not _problem(row)]
     if not complete:
-        raise StudyError(f"None of {len(anchors):,} anchors has all six variants. See the reasons in the yields.")
+        reasons = ", ".join(f"{reason or 'usable'} ({n})" for reason, n in outcomes.reason.value_counts().items())
+        remedy = "Ask another model, or with a greater max_tokens; replay a recording with its own seed."
+        raise StudyError(f"None of {len(anchors):,} anchors has all six variants. The answers: {reasons}. {remedy}")
     texts = anchors if "entailment" in anchors else anchors.assign(entailment=None)
     cued = [column for hedge in HEDGES for column in (f"{hedge}_cue", hedge)]
     columns = ["id", "anchor", "entailment", *NEGATIONS, *cued]

@@ -1,15 +1,22 @@
 """Read labelled sentences out of a language model's answer, or give the reason why it is unusable.
 
-No sentence may get under a label that the answer doesn't give it. So only lines with labels, or with the prompt's numbers, are
-read; after any other answer its question is asked again.
+No sentence may get under a label that the answer doesn't give it. So only JSON with labels, and lines with labels or with the
+prompt's numbers, are read; after any other answer its question is asked again.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 LONGEST = 8_000  # characters
-_UNFINISHED = {"length": "truncated", "content_filter": "filtered"}  # finish_reason → reason
+_UNFINISHED = {"content_filter": "filtered", "safety": "filtered", "refusal": "refused"}  # finish_reason → reason
+_CUT = ("length", "max_tokens", "model_length", "error", "insufficient_system_resource")
+_UNFINISHED |= dict.fromkeys(_CUT, "truncated")
+_THINK = r"(?:\w+:)?(?:think|thinking|thoughts?|reasoning)"  # tags around what is no answer; those of Mistral, Kimi and gpt-oss
+_THOUGHT = re.compile(rf"<{_THINK}>|\[THINK\]|◁think▷|<\|channel\|>", re.I)
+_ANSWER = re.compile(rf"</{_THINK}>|\[/THINK\]|◁/think▷|<\|channel\|>final.{{0,30}}?<\|message\|>", re.I)
+_END = re.compile(r"(?:(?:<\|\w+\|>|</s>|<end_of_turn>)\s{0,4})+$")  # tokens that a server should have taken away
 
 # Bounded counts: an answer of nothing but asterisks must not take minutes
 _BEFORE = r"[\s>#*_\-•]{0,8}(?:\(?\d{1,2}[.):\]]\s{0,4})?[\s*_\-\[\"“`]{0,8}"  # bullet, number, emphasis, quote
@@ -20,7 +27,7 @@ _FENCE = re.compile(r"\s*(?:```\w*|-{3,}|\*{3,})\s*")
 _NO_SENTENCE = re.compile(  # a placeholder; an arrow from old to new; the end of a string in JSON; a remark
     r"\[.*\]|<.*>|.*(?:->|→|=>).*|.*[\"”],|.*\([^()]{0,60}\b(?:negat|hedg|cue)\w*[^()]{0,60}\)\W*"
     r"|.{0,20}can(?:not|['’]t) be (?:negated|hedged)\b.*|there (?:is|are) no (?:\w+ )?(?:negations?|antonyms?)\b.*"
-    r"|i['’]?m (?:very )?sorry\b.*|as an ai\b.*",
+    r"|i['’]?m (?:very )?sorry\b.*|as an ai\b.*|.*<\|.*",
     re.I,
 )
 
@@ -40,21 +47,23 @@ class _UnusableError(Exception):
 def parse(answer: str, labels: Sequence[str], finish_reason: str, anchor: str, prompt: str) -> Parsed:
     """The sentences of an answer by label; never raises.
 
-    Read, with any chatter around: lines that begin with a label (in any order and markup), or are numbered 1 to n. What a model
-    thought before `</think>` is skipped.
+    Read, with any chatter around: a JSON value with a text for each label; lines that begin with a label (in any order and
+    markup), or are numbered 1 to n. What a model thought before `</think>` is skipped.
 
     Args:
         labels: in the order in which the prompt numbers them; lower case.
         anchor, prompt: which no modification may equal.
     """
-    answer = answer.rpartition("</think>")[2].strip()
+    answer = _END.sub("", _ANSWER.split(answer)[-1].strip()).strip()
     head = re.compile(rf"{_BEFORE}(?:single[\s-])?(?P<label>{'|'.join(labels)}){_AFTER}{_COLON}", re.I)
     try:
-        if finish_reason in _UNFINISHED:
-            raise _UnusableError(_UNFINISHED[finish_reason])
+        if reason := _UNFINISHED.get(finish_reason.lower()):
+            raise _UnusableError(reason)
+        if _THOUGHT.search(answer):
+            raise _UnusableError("reasoning alone")
         if not 0 < len(answer) <= LONGEST:
             raise _UnusableError("too long" if answer else "empty")
-        texts = _labelled_lines(answer, head) or _numbered_lines(answer, labels)
+        texts = _json_texts(answer, head) or _labelled_lines(answer, head) or _numbered_lines(answer, labels)
         if not texts:
             raise _UnusableError("no labels")
         if missing := [label for label in labels if label not in texts]:
@@ -64,6 +73,33 @@ def parse(answer: str, labels: Sequence[str], finish_reason: str, anchor: str, p
     except _UnusableError as unusable:
         return Parsed(reason=str(unusable))
     return Parsed(texts)
+
+
+def _json_texts(answer: str, head: re.Pattern) -> dict[str, str]:
+    """The texts of the one JSON value in an answer, at any depth, as {label: text} or as an object of these two alone."""
+    texts: dict[str, str] = {}
+
+    def collect(pairs: list[tuple[str, object]]) -> str:
+        members = [(name, value) for name, value in pairs if isinstance(value, str)]
+        if len(members) == 2:  # perhaps {"label": "verbal", "text": …}
+            (_, one), (_, other) = members
+            members += [(one, other), (other, one)]
+        for name, text in members:
+            if match := head.fullmatch(name + ":"):
+                label = match["label"].lower()
+                if label in texts or "\n" in text.strip():
+                    raise _UnusableError(f"more than a sentence: {label}")
+                texts[label] = text
+        return members[0][1] if len(members) == 1 == len(pairs) else ""  # {"verbal": {"text": …}}
+
+    start, end = re.search(r"[\[{]|$", answer).start(), max(answer.rfind("]"), answer.rfind("}")) + 1
+    try:
+        json.loads(answer[start:end], strict=False, object_pairs_hook=collect)
+    except (ValueError, RecursionError):
+        return {}
+    if texts and any(map(head.match, (answer[:start] + answer[end:]).splitlines())):
+        raise _UnusableError("several texts")
+    return texts
 
 
 def _labelled_lines(answer: str, head: re.Pattern) -> dict[str, str]:

@@ -16,9 +16,9 @@ def anchors(n):
     return pd.DataFrame({"id": f"a{k}", "anchor": f"House number {k} has a red door."} for k in range(n))
 
 
-def chat(content, finish="stop", usage=USAGE):
+def chat(content, finish="stop", usage=USAGE, **message):
     """The reply that holds a chat completion: status and content."""
-    choice = {"message": {"role": "assistant", "content": content}, "finish_reason": finish}
+    choice = {"message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}
     return 200, {"choices": [choice], "model": "toy", "usage": usage}
 
 
@@ -37,8 +37,8 @@ def good(prompt):
 class LLMServer(ThreadingHTTPServer):
     """A context manager.
 
-    `handle(prompt, number)` gives the reply to the number-th call (from 0): status and content, "drop" for none, or None for a
-    good answer. Each takes `seconds`. `prompts`, `bodies` and `keys` are what was asked.
+    `handle(prompt, number)` gives the reply to the number-th call (from 0): status and content (JSON, or a text as it is), "drop"
+    for none, or None for a good answer. Each takes `seconds`. `prompts`, `bodies`, `keys` and `paths` are what was asked.
     """
 
     daemon_threads, request_queue_size = True, 128
@@ -46,7 +46,7 @@ class LLMServer(ThreadingHTTPServer):
     def __init__(self, handle=lambda prompt, number: None, seconds=0.0):
         super().__init__(("127.0.0.1", 0), _Connection)
         self.handle, self.seconds, self.lock = handle, seconds, threading.Lock()
-        self.bodies, self.keys, self.together, self.most_together = [], set(), 0, 0
+        self.bodies, self.keys, self.paths, self.together, self.most_together = [], set(), set(), 0, 0
         self.base_url = f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     @property
@@ -71,7 +71,8 @@ class _Connection(BaseHTTPRequestHandler):
         with server.lock:
             number = len(server.bodies)
             server.bodies.append(body)
-            server.keys.add(self.headers["Authorization"])
+            server.keys.add(self.headers["Authorization"] or self.headers["api-key"])
+            server.paths.add(self.path)
             server.together += 1
             server.most_together = max(server.most_together, server.together)
         time.sleep(server.seconds)
@@ -81,9 +82,10 @@ class _Connection(BaseHTTPRequestHandler):
         if reply == "drop":
             self.close_connection = True
             return
-        sent = json.dumps(reply[1]).encode()
+        plain = isinstance(reply[1], str)
+        sent = (reply[1] if plain else json.dumps(reply[1])).encode()
         self.send_response(reply[0])
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", "text/html" if plain else "application/json")
         self.send_header("Content-Length", str(len(sent)))
         self.end_headers()
         self.wfile.write(sent)

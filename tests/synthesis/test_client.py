@@ -42,7 +42,7 @@ def negations_of(number, reply):
 
 
 def test_a_run_asks_all_and_a_second_one_only_what_is_missing(file):
-    with LLMServer(seconds=0.01) as server:
+    with LLMServer(seconds=0.05) as server:
         run = generate(server, file, 20, concurrency=7)
         assert (run.answered, run.failures, len(run.pending), len(server.prompts)) == (40, {}, 0, 40)
         assert server.most_together == 7
@@ -64,23 +64,75 @@ def test_a_failure_that_passes_is_tried_again(file, reply):
     assert len(server.prompts) > 12
 
 
+@pytest.mark.parametrize("n", [1, 100])  # fewer questions than failures in a row that end a run, and more
 @pytest.mark.parametrize(
     ("reply", "said"),
-    [(error(401, f"Incorrect API key: {KEY}."), r"Incorrect API key: \*\*\*\."), ((200, {"text": "It"}), "KeyError")],
+    [
+        (error(401, f"Incorrect API key: {KEY}."), r"HTTP 401: Incorrect API key: \*\*\*\. .*OPENAI_API_KEY"),
+        ((400, {"error": "no option", "message": "no option"}), r"HTTP 400: no option\. Mend"),
+        ((404, {"object": "error", "message": "no model toy"}), "HTTP 404: no model toy. Mend model"),  # vLLM
+        ((401, {"error": "Unauthorized", "message": "bad token"}), "HTTP 401: Unauthorized; bad token"),
+        ((422, {"detail": [{"loc": ["body", "n"], "msg": "no int"}]}), "HTTP 422: .*n.*no int"),  # FastAPI
+        ((400, [{"error": {"code": 400, "message": "no such key"}}]), "HTTP 400: no such key"),  # Gemini
+        ((404, "<html><style>b {}</style><h1>not\n here</h1>"), "HTTP 404: not here"),
+        ((404, ""), "HTTP 404: Not Found"),
+        ((200, "<html><h1>Welcome</h1>"), "Welcome. .*base_url"),
+        ((200, {"error": {"message": "credits used up"}, "choices": None}), "credits used up"),  # OpenRouter
+        ((200, {"choices": [{"error": {"message": "gone"}, "message": {"content": ""}}]}), "gone"),
+        ((200, {"choices": []}), "choices"),
+    ],
 )
-def test_a_server_that_answers_nothing_ends_the_run_in_its_own_words(file, reply, said):
-    with LLMServer(lambda prompt, number: reply) as server, pytest.raises(StudyError, match=said) as failure:
-        generate(server, file, 100)
+def test_a_server_that_answers_nothing_ends_the_run_in_its_own_words(file, reply, said, n):
+    with LLMServer(lambda prompt, number: reply) as server, pytest.raises(StudyError, match=f"(?s){said}") as failure:
+        generate(server, file, n)
     assert len(server.prompts) < 20
     assert KEY not in str(failure.value)
+    assert not kept(file)
 
 
-def test_a_question_that_fails_is_counted_and_left_to_the_next_run(file):
-    with LLMServer(negations_of(3, error(400))) as server:
+def test_a_question_that_fails_is_told_in_the_servers_words_and_left_to_the_next_run(file):
+    with LLMServer(negations_of(3, error(400, "too long"))) as server:
         run = generate(server, file, 10)
-    assert (run.answered, run.failures) == (19, {"BadRequestError": 1})
+        assert (run.answered, len(run.failures[400])) == (19, 1)
+        assert "HTTP 400: too long. Mend" in run.failures[400][0]
+        assert generate(server, file, 10).failures == run.failures, "most is answered: no error"
     with LLMServer() as server:
         assert generate(server, file, 10).answered == 1
+
+
+@pytest.mark.parametrize("path", ["/openai/deployments/d", "/openai/deployments/d/chat/completions", "/models/"])
+def test_azures_addresses_have_their_version_in_the_query_and_the_key_in_a_header_of_its_own(file, path):
+    with LLMServer() as server:
+        server.base_url = server.base_url.replace("/v1", f"{path}?api-version=2024-12-01-preview")
+        generate(server, file, 1)
+    folder = path.rstrip("/").removesuffix("/chat/completions")
+    assert server.paths == {f"{folder}/chat/completions?api-version=2024-12-01-preview"}
+    assert server.keys == {KEY}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://me:sesame@host/v1",
+        "http://host/v1?api-version=1&key=sesame",
+        f"http://host?k={'sesame' * 4}",
+        "sesame/v1",
+    ],
+)
+def test_an_address_with_a_secret_or_of_no_server_is_refused_and_not_shown(address):
+    with pytest.raises(StudyError, match="base_url") as failure:
+        Server("toy", address)
+    assert "sesame" not in str(failure.value)
+
+
+def test_a_key_is_needed_where_it_always_is_and_only_to_ask(file, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", " ")
+    for base_url in ("https://api.openai.com/v1", "https://x.openai.azure.com/openai/deployments/d?api-version=1"):
+        with pytest.raises(StudyError, match="OPENAI_API_KEY"):
+            generate(base_url, file, 1)
+    with LLMServer() as server:
+        assert generate(server, file, 1).answered == 2
+    assert generate("https://api.openai.com/v1", file, 1).answered == 0
 
 
 def test_a_server_that_goes_away_ends_the_run_and_the_next_one_goes_on(file, monkeypatch):
@@ -116,6 +168,9 @@ def test_answers_in_flight_are_kept_when_the_disk_is_full(file, monkeypatch):
     [
         (chat("I'm sorry, I can't help with that."), "no labels"),
         (chat(None, usage=None), "empty"),
+        (chat(None, None, {"prompt_tokens": None}, reasoning_content="Hm."), "empty"),
+        (chat(None, refusal="No."), "refused"),
+        ((400, {"error": {"message": "A policy.", "code": "content_filter"}}), "filtered"),  # Azure
         (chat('1. "verbal": House number 3 has no', "length"), "truncated"),
     ],
 )
@@ -125,6 +180,17 @@ def test_an_unusable_answer_is_kept_and_asked_for_three_times(file, reply, reaso
         assert generate(server, file, 5).answered == 0
     parsed = [(generation.attempt, prompts.parse(generation).reason) for generation in kept(file)]
     assert sorted(found for found in parsed if found[1]) == [(0, reason), (1, reason), (2, reason)]
+
+
+def test_parts_of_an_answer_are_joined_without_the_thoughts(file):
+    def handle(prompt, number):
+        first, rest = good(prompt).split("\n", 1)
+        thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+        return chat([thought, {"type": "reasoning", "text": "Hm."}, {"type": "text", "text": f"{first}\n"}, rest])
+
+    with LLMServer(handle) as server:
+        generate(server, file, 1)
+    assert {generation.answer for generation in kept(file)} == set(map(good, server.prompts))
 
 
 def test_a_seed_is_another_one_when_the_same_is_asked_again(file):
@@ -144,6 +210,8 @@ def test_a_budget_is_for_the_file_over_all_runs_and_never_exceeded(file, usage):
     assert (run.spent, run.answered, len(run.pending)) == (180, 2, 94)
     with pytest.raises(StudyError, match="set max_tokens in sampling"):
         generate(server, file, 1, **options | {"sampling": {}})
+    with pytest.raises(StudyError, match="No question fits into the budget"):
+        generate(server, file.with_name("other.jsonl"), 1, **options | {"budget": 1})
 
 
 def test_room_in_the_budget_comes_back_with_answers_that_cost_less_than_they_could(file):

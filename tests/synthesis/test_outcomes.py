@@ -108,8 +108,10 @@ def test_a_recording_that_can_not_be_used_ends_with_a_sentence(file):
     fill(file, 1, {(0, "negation"): ["no"]})
     found = outcomes.results(anchors(1), SERVER, file)
     assert outcomes.yields(found).query("reason == 'usable'").n.tolist() == [0, 1, 0]
-    with pytest.raises(StudyError, match="None of 1 anchors has all six variants"):
+    with pytest.raises(StudyError, match=r"None of 1 anchors has all six variants.*no labels \(1\)"):
         outcomes.variants(anchors(1), found)
+    with pytest.raises(StudyError, match="no answer of other"):
+        outcomes.results(anchors(1), Server("other"), file)
     fill(file, 1, model="other")
     with pytest.raises(StudyError, match=r"it has: other .*; toy"):
         outcomes.load_recording(file)

@@ -1,5 +1,6 @@
 """Reading free-form answers: a shape that leaves no doubt is read, whatever leaves one is refused with a reason."""
 
+import json
 import time
 
 import pytest
@@ -59,10 +60,42 @@ def test_numbers_alone_are_the_prompts_numbers():
         assert read(other).reason == "no labels"
 
 
-def test_reasoning_is_no_part_of_an_answer():
-    thought = written(verbal="Perhaps like this.") + "\nWait.\n" * parsing.LONGEST
-    assert read(f"<think>{thought}</think>\n\n{written()}").sentences == SENTENCES
-    assert read(f"<think>{thought}</think>").reason == "empty"
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<think>", "</think>\n\n"),
+        ("", "</think>"),
+        ("<Thinking>", "</Thinking>"),
+        ("[THINK]", "[/THINK]"),
+        ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ],
+)
+def test_reasoning_is_no_part_of_an_answer(before, after):
+    thought = before + written(verbal="Perhaps like this.") + "\nWait.\n" * parsing.LONGEST
+    assert read(f"{thought}{after}{written()}<|im_end|>").sentences == SENTENCES
+    assert read(f"{thought}{after}").reason == "empty"
+    assert not before or read(before + written(), "").reason == "reasoning alone"
+
+
+PAIRS = [{"label": label.title(), "sentence": text} for label, text in SENTENCES.items()]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        SENTENCES,
+        {"text": ANCHOR, "modified": {f"{label}_negation": text for label, text in SENTENCES.items()}},
+        {label: {"text": text} for label, text in SENTENCES.items()},
+        PAIRS,
+        {"n": 4, "all": [{"id": 1, **dict([*pair.items()][::-1])} for pair in PAIRS]},
+        [{label: text} for label, text in SENTENCES.items()],
+    ],
+)
+def test_json_with_a_text_for_each_label_is_read(value):
+    text = json.dumps(value, indent=1)
+    for whole in (text, json.dumps(value), f"Here:\n```json\n{text}\n```\nAnything else?"):
+        assert read(whole).sentences == SENTENCES
+    assert read(f"{text}\n{text}").reason, "one after another"
 
 
 @pytest.mark.parametrize(("kind", "labels"), prompts.LABELS.items())
@@ -90,6 +123,10 @@ def test_the_papers_own_examples_are_read(kind, labels):
         ("1. It isn't.\n2. No it.\n3. Unit.\n4. The lexical one is here.", "labels in doubt"),
         ("By antonym:\n1. It's gone.\n\nBy verb:\n2. It isn't.\n\n3. Unit.\n\n4. No it.", "more than a sentence"),
         (",\n".join(f'"{label}": "{text}"' for label, text in SENTENCES.items()), "no sentence: verbal"),  # JSON
+        (json.dumps({**SENTENCES, "verbal": "One is not.\nTwo is not."}), "more than a sentence: verbal"),
+        (json.dumps({**SENTENCES, "verbal": {"negator": "not", "text": "It is not."}}), "no sentence: verbal"),
+        (json.dumps(SENTENCES)[:-1] + ', "Verbal": "It is not."}', "more than a sentence: verbal"),
+        (json.dumps(SENTENCES) + "\nverbal: Another plane is not flying.", "several texts"),
     ],
 )
 def test_what_leaves_a_doubt_is_refused_with_its_reason(text, reason):
@@ -113,7 +150,14 @@ def test_what_is_no_sentence_is_refused(text):
 
 
 def test_an_answer_that_did_not_end_by_itself_is_refused_however_good_it_looks():
-    assert [read(written(), end).reason for end in ("length", "content_filter")] == ["truncated", "filtered"]
+    reasons = {
+        "length": "truncated",
+        "MAX_TOKENS": "truncated",
+        "content_filter": "filtered",
+        "refusal": "refused",
+        "": "",
+    }
+    assert {end: read(written(), end).reason for end in reasons} == reasons
 
 
 def test_a_sentence_keeps_what_is_its_own():
