@@ -137,7 +137,7 @@ def provenance(**about: object) -> dict[str, Any]:
 
 def provenance_line(**about: object) -> str:
     """One line that identifies a run, for a notebook's head."""
-    described = ", ".join(f"{key} {value}" for key, value in about.items())
+    described = ", ".join(f"{key} {value}" for key, value in about.items() if value != "")
     return " · ".join(filter(None, [described, f"commit {_commit()}", f"torch {version('torch')} on {_device()}"]))
 
 

@@ -1,8 +1,14 @@
 """The errors that a user can mend: one plain sentence, in a terminal and in a notebook."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+# In an address: user:password@, or in the query a name of a key or a value as long as one
+_SECRET = re.compile(
+    r"://(?:[^/?#\s]*@|[^\s?]*\?\S*?(?:(?:key|token|secret|pass|sig|auth|code)[^=&\s]*=|=[^&\s]{20}))", re.I
+)
 
 
 class StudyError(ValueError):
@@ -31,6 +37,15 @@ def check_numbers(seed: int, **positive: float) -> None:
         raise StudyError(f"seed must be from 0 to {2**32 - 1}, and is {seed}.")
 
 
+def check_parameters(variables: Mapping[str, object]) -> None:
+    """Raise a StudyError unless a notebook's parameters have the types that their cell declares: papermill's -p guesses them."""
+    for name, form in variables.get("__annotations__", {}).items():
+        value = variables.get(name)
+        if type(value) is not form and (form, type(value)) != (float, int):
+            remedy = f"Give papermill a text by -r {name} TEXT, a list or dict by -y '{name}: YAML'."
+            raise StudyError(f"{name} must be a {form.__name__}, and is {value!r}. {remedy}")
+
+
 @contextmanager
 def readable(file: str | Path, remedy: str, error: type[StudyError] = StudyError) -> Iterator[None]:
     """Turn whatever a parser raises in the block about a damaged file into an `error` of one sentence.
@@ -44,3 +59,10 @@ def readable(file: str | Path, remedy: str, error: type[StudyError] = StudyError
     except Exception as raised:  # pandas, pyarrow, json, yaml and codecs raise a dozen classes
         cause = " ".join(f"{type(raised).__name__}: {raised}".split())[:200]
         raise error(f"{file} can't be read, it is damaged or of another form ({cause}). {remedy}") from raised
+
+
+def check_address(text: str, name: str) -> None:
+    """Raise a StudyError where a text has an address with a password or a key in it: outputs would show it."""
+    if _SECRET.search(text):
+        remedy = "Set a language model's in the environment variable OPENAI_API_KEY."
+        raise StudyError(f"{name} has a password or a key in its address, which outputs would show. {remedy}")

@@ -6,9 +6,9 @@ from dataclasses import asdict
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from nblib.errors import StudyError, check_numbers, one_of, readable
+from nblib.errors import StudyError, check_numbers, check_parameters, one_of, readable
 from nblib.results import ResultsError, measurements
-from nblib.synthesis import generations, outcomes
+from nblib.synthesis import generations, outcomes, prompts
 
 
 def test_a_notebook_shows_the_sentence_alone(capsys):
@@ -42,7 +42,18 @@ def test_a_number_that_cannot_be_one_is_named():
             check_numbers(seed, epochs=number)
 
 
-ANSWER = generations.Generation("k", "a1", "It rains.", "negation", {}, 0, "toy", {}, "1. x", "stop", "toy", 1, None)
+def test_a_parameter_of_another_type_is_named_with_how_papermill_takes_it():
+    declared = {"system": str, "size": int, "share": float, "encoders": list}
+    given = {"system": "007", "size": 1, "share": 1, "encoders": [], "__annotations__": declared}
+    check_parameters(given)
+    check_parameters({})
+    for name, value, how in [("system", 7, "-r system"), ("encoders", "[a]", "-y 'enc"), ("size", True, "a int")]:
+        with pytest.raises(StudyError, match=f"^{name} must be .*{how}"):
+            check_parameters({**given, name: value})
+
+
+KEY = generations.key("toy", prompts.prompt("negation", "It rains.", {}), {})
+ANSWER = generations.Generation(KEY, "a1", "It rains.", "negation", {}, 0, "toy", {}, "1. x", "stop", "toy", 1, None)
 LINE = json.dumps(asdict(ANSWER)) + "\n"
 MEASUREMENT = f"{','.join(measurements.COLUMNS)}\ns,,,,,,b,c,test,,,,,m,1.5,,,3,toy,,,\n"
 FILES = {

@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 
 from nblib import artefacts, paths, stats
-from nblib.corpora import registry
-from nblib.errors import StudyError, one_of
+from nblib.corpora import files
+from nblib.errors import StudyError, one_of, readable
 from nblib.results import published
 
 KEYS = ["id", "question", "gold"]
@@ -51,7 +51,8 @@ def load(base: str | Path, tuned: str | Path) -> pd.DataFrame:
     for prefix, file in (("base_", base), ("tuned_", tuned)):
         if not paths.resolve(file).is_file():
             raise StudyError(f"No answers to GSM8K at {file}. Make them: nblib run 11 out.ipynb.")
-        table = artefacts.read_table(file)[KEYS + ANSWER]
+        with readable(file, "It must be notebook 11's answers to GSM8K."):
+            table = artefacts.read_table(file)[KEYS + ANSWER]
         tables.append(table.rename(columns={column: prefix + column for column in ANSWER}))
     joined = pd.merge(*tables, on=KEYS, validate="1:1")
     if joined.empty:
@@ -162,13 +163,18 @@ def fingerprint(solution: str) -> str:
 
 def load_labels(folder: str | Path, errors: pd.DataFrame) -> pd.DataFrame:
     """The labels of these solutions, a column for each pass ("<annotator> <pass>"), rows as in `errors`; NaN: not labelled. A
-    StudyError: an unknown label."""
+    StudyError: no such folder, a table of another name, an unknown label, or as `files.table`."""
+    if not paths.resolve(folder).is_dir():
+        raise StudyError(f"label_folder: there is no folder {paths.resolve(folder)}.")
     keys = pd.MultiIndex.from_arrays([errors.id, errors.tuned_response.map(fingerprint)])
     passes = {}
-    for file in sorted(paths.resolve(folder).glob("gsm8k_*_*.csv")):
-        labels = pd.read_csv(file, dtype=str, keep_default_na=False).set_index(["id", "solution"]).label
-        for label in labels.unique():
-            one_of(label, LABELS, f"label of an error (in {file})")
+    for file in sorted(paths.resolve(folder).glob("*.csv")):
+        if not re.fullmatch("gsm8k_.+_.+", file.stem):
+            raise StudyError(f"{file} must be called gsm8k_<annotator>_<pass>.csv. Rename it, or move it elsewhere.")
+        table = files.table(file, ("id", "solution", "label"), key=("id", "solution"))
+        for place, label in table.label.items():
+            one_of(label, LABELS, f"label ({file}, {place})")
+        labels = table.set_index(["id", "solution"]).label
         passes[file.stem.removeprefix("gsm8k_").replace("_", " ")] = labels.reindex(keys).to_numpy()
     return pd.DataFrame(passes, index=errors.index, dtype=object).dropna(axis=1, how="all")
 
@@ -199,7 +205,7 @@ def _kappa(first: pd.Series, second: pd.Series) -> tuple[float, float, float]:
 
 def paper_types() -> pd.DataFrame:
     """Table 5's types of error: category, type, percent (of 100 errors), description, example (a solution)."""
-    pairs = registry.read_jsonl(paths.DATA / "published" / "truong_table5_examples.jsonl")
+    pairs = files.read(paths.DATA / "published" / "truong_table5_examples.jsonl").values()
     table = published.read("truong_table5.csv", "percent").rename(columns={"error_type": "type"})
     table["category"] = table.type.map({title: category for category, title in CATEGORIES.items()})
     table["example"] = table.type.map({pair["error_type"]: pair["tuned"] for pair in pairs})

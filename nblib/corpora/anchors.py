@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from nblib import corpora, paths
-from nblib.corpora import negator, registry
+from nblib.corpora import files, negator
 from nblib.corpora.authored import held_out_ids
 from nblib.errors import StudyError
 
@@ -57,7 +57,8 @@ def read(source: str) -> list[dict]:
     root = paths.official_data()
     if root is None:
         raise StudyError("No anchors, because NBLIB_DATA isn't set. Set it to a folder that has them in anchors/.")
-    return [row for file in SOURCES[source] for row in registry.read_jsonl(root / "anchors" / f"{file}.jsonl.gz")]
+    sources = [root / "anchors" / f"{name}.jsonl.gz" for name in SOURCES[source]]
+    return [row for file in sources for row in files.read(file).values()]
 
 
 def proxies() -> pd.DataFrame:

@@ -9,24 +9,12 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
-from pydantic import Field, FiniteFloat, TypeAdapter
 
 from nblib import paths, shipped
+from nblib.corpora import files
 from nblib.errors import StudyError, one_of, readable
-
-_Filled = Annotated[str, Field(pattern=r"\S")]
-_TYPES = {
-    "str": _Filled,
-    "text": str,  # may be empty
-    "int": int,
-    "float": FiniteFloat,
-    "list": Annotated[list[_Filled], Field(min_length=1)],
-    "numbers": Annotated[list[FiniteFloat], Field(min_length=1)],
-}
-_REMEDY = "Restore it, or fetch it again."
 
 
 @dataclass(frozen=True)
@@ -48,7 +36,7 @@ class Corpus:
     benchmark: str  # the key in measurements; a mini set has that of the official one
     official: bool  # or the project's own mini version
     licence: str
-    columns: dict[str, str]  # these are kept, and hashed; name → one of `_TYPES`
+    columns: dict[str, str]  # these are kept, and hashed; name → one of `files.TYPES`
     key: list[str]  # the columns that identify a row
     splits: dict[str, Split]
     source: dict[str, str] | None = None  # url, and the member of an archive (with `{split}`)
@@ -76,8 +64,9 @@ def load(name: str, *splits: str) -> pd.DataFrame:
     tables = []
     for split in splits or corpus.splits:
         file = _locate(corpus, one_of(split, corpus.splits, f"split of {name}"))
-        rows = [row for row in _numbered(read_jsonl(file)) if row.get("split", split) == split]  # several in a mini set
-        tables.append(validate(rows, corpus, split, str(file)).assign(split=split))
+        rows = _numbered(files.read(file)).items()
+        own = {place: row for place, row in rows if row.get("split", split) == split}  # several in a mini set
+        tables.append(validate(own, corpus, split, str(file)).assign(split=split))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -94,30 +83,14 @@ def _locate(corpus: Corpus, split: str) -> Path:
     return file
 
 
-def read_jsonl(file: Path) -> list[dict]:
-    """The objects of a JSON-lines file, gzipped or not. StudyError: truncated archive, or a line that is no JSON object."""
-    rows = []
-    with readable(file, _REMEDY), (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as stream:
-        lines = list(stream)
-    for number, line in enumerate(lines, start=1):
-        with readable(f"{file}, line {number}", _REMEDY):
-            rows.append({**json.loads(line)})
-    return rows
-
-
-def validate(rows: list[dict], corpus: Corpus, split: str, where: str) -> pd.DataFrame:
-    """The rows as a DataFrame of the registry's columns; errors (see `load`) name `where` the rows are from."""
+def validate(rows: dict[str, dict], corpus: Corpus, split: str, where: str) -> pd.DataFrame:
+    """Rows, by place, as a DataFrame of the registry's columns; errors (see `load`) name `where` the rows are from."""
     where = f"{corpus.name} ({split}), {where}"
-    for column, name in corpus.columns.items():
-        with readable(f"{where}: column {column!r}", _REMEDY):
-            TypeAdapter(list[_TYPES[name]]).validate_python([row.get(column) for row in rows], strict=True)
-    table = pd.DataFrame(rows, columns=list(corpus.columns))
-    if (repeated := table.duplicated(corpus.key)).any():
-        raise StudyError(f"{where}: row {repeated.idxmax() + 1} repeats a key ({', '.join(corpus.key)}). {_REMEDY}")
+    table = files.check(rows, corpus.columns, corpus.key, where)
     expected, digest = corpus.splits[split], content_hash(table, corpus)
     if (len(table), digest) != (expected.rows, expected.sha256):
         registered = f"expected are {expected.rows} with {expected.sha256}"
-        raise StudyError(f"{where}: {len(table)} rows with the content hash {digest}, {registered}. {_REMEDY}")
+        raise StudyError(f"{where}: {len(table)} rows with the content hash {digest}, {registered}. {files.REMEDY}")
     return table
 
 
@@ -139,25 +112,23 @@ def _download(corpus: Corpus, split: str, target: Path) -> None:
 
     url, member = (corpus.source.get(name, "").format(split=split) for name in ("url", "member"))
     with readable(url, "Try again, or set NBLIB_DATA."), tempfile.TemporaryDirectory() as folder:
-        rows = _read_source(Path(pooch.retrieve(url, known_hash=None, path=folder)), member)  # checked by content
+        downloaded = Path(pooch.retrieve(url, known_hash=None, path=folder))  # checked by content
+        rows = _read_archive(downloaded, member) if member else files.objects(downloaded.read_text("utf-8"), url)
     validate(_numbered(rows), corpus, split, where=url)
     with paths.write_atomically(target) as draft, gzip.open(draft, "wt", encoding="utf-8") as lines:
-        lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values())
 
 
-def _numbered(rows: list[dict]) -> list[dict]:
+def _numbered(rows: dict[str, dict]) -> dict[str, dict]:
     """The rows with their position as `idx`, where they bring none."""
-    return [{"idx": number, **row} for number, row in enumerate(rows)]
+    return {place: {"idx": number, **row} for number, (place, row) in enumerate(rows.items())}
 
 
-def _read_source(file: Path, member: str) -> list[dict]:
-    """The rows of a JSON array, of JSON lines, or (STS Benchmark) of a tab-separated member of an archive."""
-    if not member:
-        text = file.read_text(encoding="utf-8").strip()
-        return json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.split("\n")]
+def _read_archive(file: Path, member: str) -> dict[str, dict]:
+    """The rows of a tab-separated member of an archive (STS Benchmark)."""
     with tarfile.open(file) as archive:
         text = archive.extractfile(member).read().decode("utf-8").removesuffix("\n")
     names = "genre file year index score sentence1 sentence2".split()  # licences may follow
     # Not splitlines: a sentence may hold a rarer sign that ends a line
     rows = [dict(zip(names, line.split("\t"), strict=False)) for line in text.split("\n")]
-    return [{**row, "score": float(row["score"])} for row in rows]
+    return {f"row {number}": {**row, "score": float(row["score"])} for number, row in enumerate(rows, start=1)}

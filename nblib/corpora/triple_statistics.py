@@ -65,6 +65,7 @@ def diversity(anchors: pd.DataFrame, variants: Sequence[str], draws: int = 1000)
         counts = long.pattern[(long.variant == variant) & (long.pattern != "")].value_counts()
         n, share = int(counts.sum()), counts / counts.sum()
         expected, entropy = (1 - (1 - share) ** min(draws, n)).sum(), -(share * np.log2(share)).sum()
-        rows.append((variant, n, len(counts), expected, entropy, counts.index[0], 100 * share.iloc[0]))
+        commonest, most = next(share.items(), ("", np.nan))
+        rows.append((variant, n, len(counts), expected, entropy, commonest, 100 * most))
     columns = ["variant", "n", "ways", "per_draws", "entropy", "commonest", "share"]
     return pd.DataFrame(rows, columns=columns)

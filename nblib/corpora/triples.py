@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from nblib import artefacts, corpora, paths
-from nblib.corpora import authored, negator
-from nblib.corpora.authored import HEDGES, NEGATIONS
+from nblib.corpora import authored, files, negator
+from nblib.corpora.authored import HEDGES, NEGATIONS, VARIANTS
 from nblib.corpora.triple_statistics import distances
 from nblib.errors import StudyError, check_numbers, one_of
 
@@ -125,11 +125,34 @@ def save(folder: str | Path, tables: dict[str, pd.DataFrame], threshold: int, se
     return folder
 
 
+def load_variants(variants: str | Path) -> pd.DataFrame:
+    """The "authored" anchors with their variants, or those of a file: id, anchor, `VARIANTS`; None where a file has none:
+    entailment, word_cue, phrase_cue. StudyError: see `files.table` and `_read`."""
+    return corpora.load("hedgetriple") if variants == "authored" else _read(variants).reset_index(drop=True)
+
+
 def load_anchors(file: str | Path) -> pd.DataFrame:
-    """The anchors of notebook 03, with their split. StudyError: no such file, or a held-out anchor to train on."""
+    """The anchors of notebook 03: as `load_variants`, with their split. StudyError: no such file, a held-out anchor to train on,
+    or as `load_variants`."""
     if not paths.resolve(file).is_file():
         raise StudyError(f"{file} isn't there. Make it: nblib run 03 out.ipynb (its run_dir says where it goes).")
-    table = artefacts.read_table(file)
+    table = _read(file, "split")
+    for place, name in table.split.items():
+        one_of(name, ("train", "dev", "held out"), f"split ({file}, {place})")
     if leaked := set(table.id[table.split != "held out"]) & set(authored.held_out_ids()):
         raise StudyError(f"{file} would train on {len(leaked)} held-out anchors, the first of them {min(leaked)}.")
+    return table.reset_index(drop=True)
+
+
+def _read(file: str | Path, *columns: str) -> pd.DataFrame:
+    """A file of anchors with their variants. StudyError: an anchor twice, or the id or the text of a held-out one alone."""
+    optional = ("entailment", *(f"{hedge}_cue" for hedge in HEDGES))
+    table = files.table(file, ("id", "anchor", *VARIANTS, *columns), optional)
+    held = authored.held_out_anchors()
+    shared = table.id.isin(held.id) | table.anchor.isin(held.anchor)
+    other = shared & (table.id.map(dict(zip(held.id, held.anchor, strict=True))) != table.anchor)
+    if (faulty := other | table.duplicated("anchor")).any():
+        place = faulty.idxmax()
+        what = "the id or the anchor of one held out of training" if other[place] else "the anchor of an earlier row"
+        raise StudyError(f"{file}, {place}: {table.id[place]} has {what}. Change it, or remove the row.")
     return table

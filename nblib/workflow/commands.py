@@ -46,7 +46,7 @@ def add_parsers(commands: argparse._SubParsersAction) -> None:
     add = command(run, RUN)
     add("notebook", help="the notebook: its number (07), name or path")
     add("output", help="the file for the executed copy")
-    pair = "a parameter: NAME VALUE or NAME=VALUE, the value in YAML; may be repeated"
+    pair = "a parameter: NAME VALUE or NAME=VALUE, the value a text as it is, any other in YAML; may be repeated"
     add("-p", dest="pairs", nargs="+", action="append", default=[], metavar=("NAME", "VALUE"), help=pair)
     add("-y", dest="mapping", default="{}", metavar="YAML", help="several parameters as YAML or JSON")
     add = command(score, SCORE)
@@ -78,16 +78,16 @@ def run(given: argparse.Namespace) -> None:
     from nblib.workflow import run_notebook
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # tells of sockets that an interrupt has closed
-    parameters = run_notebook.read_parameters(given.mapping, given.pairs)
+    notebook = run_notebook.find_notebook(given.notebook)
+    parameters = run_notebook.read_parameters(notebook, given.mapping, given.pairs)
     try:
         run_notebook.execute(given.notebook, given.output, parameters)
     except PapermillExecutionError as error:
         traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
         if traceback != f"{error.ename}: {error.evalue}":  # an error that the user can mend has no more
             sys.stderr.write(f"{traceback}\n\n")
-        name = run_notebook.find_notebook(given.notebook).stem
         raise StudyError(
-            f"{name}, cell [{error.exec_count}]: {error.ename}: {error.evalue} "
+            f"{notebook.stem}, cell [{error.exec_count}]: {error.ename}: {error.evalue} "
             f"(the executed copy up to there: {run_notebook.partial_copy(given.output)})"
         ) from error
 

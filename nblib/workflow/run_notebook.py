@@ -1,6 +1,7 @@
 """Execute a notebook headlessly, by papermill with stricter checks of the parameters."""
 
 import ast
+import json
 import os
 import re
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from nblib import paths
-from nblib.errors import StudyError, readable
+from nblib.errors import StudyError, check_address, readable
 
 # jsonschema, which nbformat imports, spends 2.5 seconds on grammars of web addresses, which no notebook's schema has
 sys.modules.setdefault("rfc3987_syntax", None)
@@ -47,20 +48,24 @@ def check_parameters(notebook: Path, given: Mapping[str, object]) -> dict[str, o
         StudyError: an unknown parameter, a value of another type than its default (or of a list's item), or in a notebook of
             the study a negative number: there, every number is a size, a share or a seed.
     """
-    from papermill import inspect_notebook
-
-    with readable(notebook, "Its parameters cell must assign plain values."):
-        declared = inspect_notebook(str(notebook))
-        defaults = {name: ast.literal_eval(about["default"]) for name, about in declared.items()}
+    defaults = _defaults(notebook)
     for name, value in given.items():
         if name not in defaults:
             raise StudyError(f"{notebook.stem} has no parameter {name!r}. It has: {', '.join(defaults)}.")
         default, items = defaults[name], value if isinstance(value, list) else [value]
         negative = any(isinstance(item, int | float) and item < 0 for item in items)
         if not _fits(value, default) or (negative and notebook.is_relative_to(paths.NOTEBOOKS)):
-            what = f"a {type(default).__name__} such as {default!r}, not negative, and can't be {value!r}"
-            raise StudyError(f"{notebook.stem}: parameter {name} is {what}.")
+            what = f"must be a {type(default).__name__}{', not negative,' * negative} and is {value!r}"
+            raise StudyError(f"{notebook.stem}: {name} {what}. Write it as here: -y '{json.dumps({name: default})}'")
     return {**defaults, **given}
+
+
+def _defaults(notebook: Path) -> dict[str, object]:
+    from papermill import inspect_notebook
+
+    with readable(notebook, "Its parameters cell must assign plain values."):
+        declared = inspect_notebook(str(notebook))
+        return {name: ast.literal_eval(about["default"]) for name, about in declared.items()}
 
 
 def _fits(value: object, default: object) -> bool:
@@ -72,15 +77,22 @@ def _fits(value: object, default: object) -> bool:
     return default is None or type(value) is type(default)
 
 
-def read_parameters(mapping: str, pairs: Sequence[Sequence[str]]) -> dict[str, object]:
+def read_parameters(notebook: Path, mapping: str, pairs: Sequence[Sequence[str]]) -> dict[str, object]:
     """The parameters of a command line: a YAML mapping, overridden by pairs, each as [NAME, VALUE] or [NAME=VALUE].
+
+    A pair's value is YAML, too, but where the notebook's default is a text, it is the text as typed (or in quotes): 007, no, 1e5.
 
     Raises:
         StudyError: that is not YAML, no mapping, or no pair.
     """
+    texts = {name for name, default in _defaults(notebook).items() if isinstance(default, str)}
     split = [pair[0].split("=", 1) if len(pair) == 1 else pair for pair in pairs]
     try:
-        return {**(yaml.load(mapping, _Reader) or {}), **{name: yaml.load(value, _Reader) for name, value in split}}
+        given = {**(yaml.load(mapping, _Reader) or {})}
+        for name, value in split:
+            as_typed = name in texts and value[:1] not in ("'", '"')
+            given[name] = value if as_typed else yaml.load(value, _Reader)
+        return given
     except Exception as error:  # PyYAML raises whatever its constructors meet, as for 2001-99-99 or !!int
         cause = " ".join(str(error).split()) or type(error).__name__
         raise StudyError(f"Not YAML, no mapping (-y '{{seed: 1}}'), or no pair (-p NAME VALUE): {cause}") from error
@@ -92,7 +104,7 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     While it runs, and when a cell fails, the copy is `partial_copy(output)`.
 
     Raises:
-        StudyError: see `find_notebook` and `check_parameters`; a source would be overwritten; or the kernel died.
+        StudyError: see `find_notebook`, `check_parameters` and `check_address`; a source would be overwritten; the kernel died.
         papermill.PapermillExecutionError: a cell failed.
     """
     import papermill
@@ -102,6 +114,8 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     if target == source or target.is_relative_to(paths.NOTEBOOKS):
         raise StudyError(f"{target} would overwrite a source. Choose another place, such as runs/{target.name}.")
     check_parameters(source, parameters)
+    for name, value in parameters.items():
+        check_address(str(value), name)
     paths.writable_folder(target.parent)
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, not one registered by the user
     partial = partial_copy(target)

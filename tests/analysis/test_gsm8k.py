@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 from nblib import artefacts, paths
 from nblib.analysis import gsm8k
 from nblib.analysis.gsm8k import CATEGORIES, LABELS, UNDECIDED, calculations, count_types
-from nblib.corpora import registry
+from nblib.corpora import files
 from nblib.errors import StudyError
 
 
@@ -70,8 +70,8 @@ def test_any_text_is_read_without_an_error(text):
 
 @pytest.mark.official
 def test_of_the_official_solutions_every_mark_that_is_read_holds():
-    files = (paths.official_data() / "gsm8k" / f"gsm8k_{split}.jsonl.gz" for split in ("train", "test"))
-    rows = [row["answer"] for file in files for row in registry.read_jsonl(file)]
+    splits = (paths.official_data() / "gsm8k" / f"gsm8k_{split}.jsonl.gz" for split in ("train", "test"))
+    rows = [row["answer"] for split in splits for row in files.read(split).values()]
     marks = [calculations(f"<<{mark}>>") for row in rows for mark in gsm8k.MARK.findall(row)]
     assert (len(marks), sum(map(bool, marks))) == (27_998, 26_561)
     assert all(found.holds for mark in marks for found in mark)
@@ -96,8 +96,16 @@ def test_labels_belong_to_the_labelled_text(tmp_path):
     assert list(found) == ["ann 1"]
     assert found["ann 1"][0] == "repetition" and found["ann 1"][1:].isna().all()
     leave(tmp_path, "ann_1", ("test-0", "", "nonsense"))
-    with pytest.raises(StudyError, match="nonsense"):
+    with pytest.raises(StudyError, match=r"label \(.*gsm8k_ann_1.csv, line 2\) called 'nonsense'"):
         gsm8k.load_labels(tmp_path, ERRORS)
+    leave(tmp_path, "ann_1", ours, ours)
+    with pytest.raises(StudyError, match=r"gsm8k_ann_1.csv, line 3 repeats"):
+        gsm8k.load_labels(tmp_path, ERRORS)
+    leave(tmp_path, "mine", ours)
+    for folder, what in ((tmp_path, "gsm8k_mine.csv must be called"), (tmp_path / "other", "no folder .*other")):
+        (tmp_path / "gsm8k_ann_1.csv").unlink(missing_ok=True)
+        with pytest.raises(StudyError, match=what):
+            gsm8k.load_labels(folder, ERRORS)
 
 
 def test_agreement_counts_the_items_both_labelled_and_its_kappa_is_scikit_learns():

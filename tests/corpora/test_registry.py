@@ -67,12 +67,12 @@ def test_an_official_corpus_has_the_content_that_the_registry_describes(name):
 
 def test_a_text_may_be_empty_and_numbers_are_a_list_of_numbers():
     corpus = replace(CORPUS, columns={"id": "str", "title": "text", "relevance": "numbers"})
-    rows = [{"id": "a", "title": "", "relevance": [1, 2.5]}]
+    row = {"id": "a", "title": "", "relevance": [1, 2.5]}
     entry = declared(corpus, [{"id": "a", "title": "", "relevance": [1.0, 2.5]}])
-    assert registry.validate(rows, entry, "test", "file").title.tolist() == [""]
+    assert registry.validate({"line 1": row}, entry, "test", "file").title.tolist() == [""]
     for unusable in ([], [1, "2"], [True], 3):
-        with pytest.raises(StudyError, match="column 'relevance'"):
-            registry.validate([{**rows[0], "relevance": unusable}], entry, "test", "file")
+        with pytest.raises(StudyError, match="file, line 1: relevance must be a list of numbers"):
+            registry.validate({"line 1": {**row, "relevance": unusable}}, entry, "test", "file")
 
 
 def test_the_content_hash_heeds_content_and_not_order_packing_or_extra_columns(toy):
@@ -80,7 +80,7 @@ def test_the_content_hash_heeds_content_and_not_order_packing_or_extra_columns(t
     table = corpora.load("toy")
     assert table.id.tolist() == ["b", "a", "c"], "rows keep the file's order"
     assert table.score.tolist() == [4, 2.5, 0]
-    toy(gzip.compress(as_lines(ROWS[::-1]), compresslevel=1, mtime=5))
+    toy(gzip.compress(b"\n" + as_lines(ROWS[::-1]) + b" \n", compresslevel=1, mtime=5))
     assert corpora.load("toy").id.tolist() == ["c", "a", "b"]
     changed = [{**ROWS[0], "choices": ["y", "x"]}, *ROWS[1:]]
     assert registry.content_hash(pd.DataFrame(changed), CORPUS) != registry.content_hash(pd.DataFrame(ROWS), CORPUS)
@@ -101,11 +101,11 @@ def changed(**values):
         (gzip.compress(as_lines(ROWS[:2]), mtime=0), "2 rows with the content hash .* expected are 3"),
         (WHOLE[:-20], "is damaged"),
         (gzip.compress(as_lines(ROWS[:1]) + b'{"id": "a", \n', mtime=0), "line 2 can't be read"),
-        *((changed(score=value), "column 'score'") for value in ("2.5", True, float("nan"), float("inf"), None)),
-        (changed(sentence1="  "), "column 'sentence1'"),
-        (HALF, "column 'sentence1'"),
-        (changed(choices=["z", ""]), "column 'choices'"),
-        (changed(id="b"), r"row 2 repeats a key \(id\)"),
+        *((changed(score=value), "line 2: score must") for value in ("2.5", True, float("nan"), float("inf"), None)),
+        (changed(sentence1="  "), "line 2: sentence1 must be a text"),
+        (HALF, "line 1: sentence1 must be a text"),
+        (changed(choices=["z", ""]), "line 2: choices must be a list of texts"),
+        (changed(id="b"), r"line 2 repeats a key \(id: 'b'\)"),
     ],
 )
 def test_a_bad_file_is_refused_with_what_and_where(toy, content, message):

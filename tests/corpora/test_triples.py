@@ -5,7 +5,7 @@ import pytest
 
 from nblib import artefacts, corpora
 from nblib.corpora import triples
-from nblib.corpora.authored import HEDGES, NEGATIONS, held_out_ids
+from nblib.corpora.authored import HEDGES, NEGATIONS, held_out_anchors, held_out_ids
 from nblib.errors import StudyError
 
 VARIANTS = [*NEGATIONS, *HEDGES]
@@ -140,17 +140,44 @@ def test_anchors_that_cannot_be_used_are_refused_with_what_makes_them(tmp_path):
         triples.load_anchors(tmp_path / "anchors.parquet")
     table = triples.split(anchors(), dev=1)
     file = put(table, tmp_path)
-    pd.testing.assert_frame_equal(triples.load_anchors(file), table)
+    pd.testing.assert_frame_equal(triples.load_anchors(file)[table.columns], table)
     file.write_bytes(file.read_bytes()[:-200])
     with pytest.raises(StudyError, match=r"anchors.parquet can't be read, it is damaged"):
         triples.load_anchors(file)
 
 
 def test_anchors_with_a_held_out_one_among_those_in_use_are_refused(tmp_path):
-    leaked = held_out_ids()[7]
-    table = anchors().assign(split=["held out", "train", "dev"], id=[held_out_ids()[0], leaked, "t-1"])
-    with pytest.raises(StudyError, match=f"would train on 1 held-out anchors, the first of them {leaked}"):
+    table = held_out_anchors().head(3).assign(split=["held out", "train", "held out"])
+    with pytest.raises(StudyError, match=f"would train on 1 held-out anchors, the first of them {table.id[1]}"):
         triples.load_anchors(put(table, tmp_path))
+    with pytest.raises(StudyError, match=r"split \(.*row 2\) called 'test'"):
+        triples.load_anchors(put(anchors().assign(split=["train", "test", "dev"]), tmp_path))
+
+
+def test_variants_of_ones_own_are_used_as_they_are_and_need_neither_cues_nor_entailment(tmp_path):
+    own = pd.concat([anchors(4), held_out_anchors().head(1)]).drop(columns=["entailment", "register"])
+    own.to_csv(tmp_path / "own.csv", index=False)
+    given = triples.load_variants(tmp_path / "own.csv")
+    pd.testing.assert_frame_equal(given[own.columns], own.reset_index(drop=True))
+    assert given[["entailment", "word_cue", "phrase_cue"]].isna().all(axis=None)
+    split = triples.split(given, dev=1)
+    assert split.split.value_counts().to_dict() == {"train": 3, "dev": 1, "held out": 1}
+    assert len(triples.load_anchors(put(split, tmp_path))) == 5
+    assert triples.load_variants("authored").equals(corpora.load("hedgetriple"))
+
+
+HELD = held_out_anchors().iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "text"), [("anchor", HELD.anchor), ("id", HELD.id), ("anchor", anchors().anchor[0])]
+)
+def test_variants_that_share_an_anchor_or_a_held_out_id_are_refused_with_their_line(column, text, tmp_path):
+    own = anchors()
+    own.loc[1, column] = text
+    own.to_json(tmp_path / "own.jsonl", orient="records", lines=True)
+    with pytest.raises(StudyError, match=r"own.jsonl, line 2: "):
+        triples.load_variants(tmp_path / "own.jsonl")
 
 
 def test_exported_triples_load_in_one_line(tmp_path, monkeypatch):

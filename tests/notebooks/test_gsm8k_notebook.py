@@ -7,10 +7,10 @@ import pytest
 
 from nblib import artefacts, paths, results
 from nblib.analysis import gsm8k
-from nblib.corpora import registry
+from nblib.corpora import files
 from nblib.workflow import run_notebook
 
-PROBLEMS = [row for row in registry.read_jsonl(paths.DATA / "mini" / "gsm8k_mini.jsonl") if row["split"] == "test"]
+PROBLEMS = [row for row in files.read(paths.DATA / "mini" / "gsm8k_mini.jsonl").values() if row["split"] == "test"]
 SPOILT = [
     "I think so.\n#### 977",
     "He has 2 + 2 = 5.\n3 1/2 of them at night.\n#### 977",
@@ -35,9 +35,9 @@ def test_it_runs_whatever_the_number_of_errors(tmp_path, problems, wrong):
     right = [re.sub("<<.*?>>", "", row["answer"]) for row in rows]
     spoilt = [SPOILT[k % len(SPOILT)] if k < wrong else text for k, text in enumerate(right)]
     labelled = wrong if wrong >= 30 else 0  # a pass over all errors, or nobody's
+    (tmp_path / "labels").mkdir()
     if labelled:
         lines = [f"{k},{gsm8k.fingerprint(spoilt[k])},repetition,2026-01-01T00:00Z" for k in range(labelled)]
-        (tmp_path / "labels").mkdir()
         (tmp_path / "labels" / "gsm8k_ann_1.csv").write_text("\n".join(["id,solution,label,minute", *lines]))
     parameters = {"label_folder": str(tmp_path / "labels"), "run_dir": str(tmp_path)}
     parameters["base_predictions"] = leave(tmp_path, "toy", rows, right)

@@ -71,11 +71,12 @@ def test_a_failing_cell_leaves_the_executed_copy_and_a_non_zero_exit_with_the_me
     ("given", "message"),
     [
         ({"cuont": 1}, "toy has no parameter 'cuont'. It has: count, share, name, fail, sizes"),
-        ({"count": "1"}, "parameter count is a int such as 2, not negative, and can't be '1'"),
-        ({"count": True}, "count is a int"),
-        ({"share": 10**400}, "share is a float"),
-        ({"sizes": "[1]"}, "sizes is a list"),
-        ({"sizes": ["1"]}, "sizes is a list"),
+        ({"count": "1"}, "count must be a int and is '1'. .* -y '{\"count\": 2}'"),
+        ({"count": True}, "count must be a int"),
+        ({"share": 10**400}, "share must be a float"),
+        ({"sizes": "[1]"}, "sizes must be a list"),
+        ({"sizes": ["1"]}, "sizes must be a list"),
+        ({"name": False}, 'name must be a str and is False. .* -y \'{"name": "x"}\''),
     ],
 )
 def test_an_unknown_parameter_or_one_of_another_type_is_refused_before_anything_runs(
@@ -92,15 +93,24 @@ def test_parameters_that_fit_are_accepted(notebook):
     assert run_notebook.check_parameters(notebook, {"count": 3})["share"] == 0.5
 
 
-def test_a_command_lines_parameters_are_yaml_and_single_ones_win():
-    read = run_notebook.read_parameters(
-        "{a: 1, b: [x, 2], e: 2e-05}", [["a", "2"], ["c=true"], ["d", "x=y"], ["f", "-1E3"]]
-    )
+TYPED = ["no", "007", "2024-06-01", "1e5", "null", "", "[a", "a: b", "x # y", "don't"]
+
+
+@pytest.mark.parametrize(("typed", "text"), [*zip(TYPED, TYPED, strict=True), ('"no"', "no"), ("'1e5'", "1e5")])
+def test_a_text_is_taken_as_it_is_typed(notebook, typed, text):
+    read = run_notebook.read_parameters(notebook, "", [["name", typed], ["sizes", "[1, 2]"]])
+    assert read == {"name": text, "sizes": [1, 2]}
+    assert run_notebook.check_parameters(notebook, read)["name"] == text
+
+
+def test_a_command_lines_parameters_are_yaml_and_single_ones_win(notebook):
+    pairs = [["a", "2"], ["c=true"], ["d", "x=y"], ["f", "-1E3"]]
+    read = run_notebook.read_parameters(notebook, "{a: 1, b: [x, 2], e: 2e-05}", pairs)
     assert read == {"a": 2, "b": ["x", 2], "c": True, "d": "x=y", "e": 2e-5, "f": -1000.0}
-    assert run_notebook.read_parameters("", []) == {}
+    assert run_notebook.read_parameters(notebook, "", []) == {}
     for mapping, pairs in [("{a: [", []), ("[1, 2]", []), ("", [["seed"]]), ("", [["a", "1", "2"]])]:
         with pytest.raises(StudyError, match="Not YAML, no mapping"):
-            run_notebook.read_parameters(mapping, pairs)
+            run_notebook.read_parameters(notebook, mapping, pairs)
 
 
 @pytest.mark.parametrize("name", ["0", "nothing.ipynb", ""])
