@@ -81,7 +81,7 @@ def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def kept_cache(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """For a module that needs Gemma: a cache that outlives the session, since dequantising takes a minute or more."""
+    """For a module with a real language model: a cache that outlives the session, since dequantising takes a minute."""
     folder = Path(request.config.cache.mkdir("nblib"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NBLIB_CACHE", str(folder))

