@@ -12,7 +12,7 @@ myst_enable_extensions = ["dollarmath"]
 myst_dmath_allow_space = myst_dmath_allow_digits = False  # "$5 or $10" is money
 myst_heading_anchors = 3
 html_theme = "sphinx_book_theme"
-html_theme_options = {"navbar_persistent": [], "use_fullscreen_button": False}
+html_theme_options = {"navbar_persistent": [], "use_fullscreen_button": False, "footer_content_items": []}
 html_static_path = html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 

@@ -19,6 +19,10 @@ from nblib.errors import StudyError, readable
 from nblib.results import exhibits, matrix, measurements, scoreboard, tables
 
 VERDICTS = ["supported", "partly", "not supported", "not testable here", "not measured in this run"]
+RECORD = paths.FIGURES / "official" / "13_results" / "tab_claims.csv"
+OF_RECORD = (
+    "No claim is judged by this run's data. The verdicts are those of the record, on the official test sets.\n\n"
+)
 # A notebook's links to its neighbours; a page's links to files that the site doesn't have
 NAVIGATION = re.compile(r"^.*\[all notebooks\]\(README\.md\).*\n+", re.MULTILINE)
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")
@@ -120,6 +124,8 @@ def _claims(file: Path) -> str:
         claims["first"] = claims.measured.str.split(r"(?<=\))[;.] |\. ", regex=True).str[0]
         claims["opened"] = [CLAIM.format(**row) for row in claims.to_dict("records")]
         claims["shown_in"] = claims.paper.str.capitalize() + ", " + claims.exhibit
+    if not claims.verdict.isin(VERDICTS[:3]).any() and file != RECORD:
+        return OF_RECORD + _claims(RECORD)
     tally = ", ".join(f"{n} {verdict}" for verdict, n in claims.verdict.value_counts(sort=False).items() if n)
     shown = claims.sort_values("verdict", kind="stable")[["verdict", "opened", "shown_in"]]
     with pd.option_context("display.max_colwidth", None):

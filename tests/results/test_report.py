@@ -106,8 +106,15 @@ def test_a_run_that_goes_on_says_what_it_lacks_and_a_damaged_or_missing_one_how_
     page = report.build("toy").read_text()
     assert "No claim has a verdict: notebook 13 hasn’t ended in this run." in page and "No scores:" in page
     assert not (tmp_path / "runs/toy/site/items.html").exists()
+    unmeasured = pd.DataFrame([CLAIM | {"verdict": "not measured in this run"}])
+    (tmp_path / "runs/toy/figures/13_results").mkdir(parents=True)
+    unmeasured.to_csv(tmp_path / "runs/toy/figures/13_results/tab_claims.csv", index=False)
+    page = report.build("toy").read_text()
+    assert "those of the record, on the official test sets" in page and re.search(
+        r"<strong>Of \d+ claims: \d+ supported", page
+    )
     file.write_text("{")
     with pytest.raises(StudyError, match=r"07_toys.ipynb can't be read.*Remove it and execute it again"):
         report.build("toy")
     assert (tmp_path / "runs/toy/site/index.html").read_text() == page
-    assert len(list((tmp_path / "runs/toy").iterdir())) == 2
+    assert len(list((tmp_path / "runs/toy").iterdir())) == 3
