@@ -90,6 +90,7 @@ def score(system: System, choice: str, run_dir: str | Path) -> pd.DataFrame:
     this run is not run again. A StudyError: no such choice, no embeddings, or no data."""
     if not isinstance(system, BiEncoder):
         raise StudyError(f"{system.name} ({system.architecture}) has no embeddings: MTEB's tasks are for encoders.")
+    scoring.make_room(system, run_dir)
     scoring.describe(system, run_dir)
     folder, wanted, table = scoring.folder_of(run_dir, system.name), names(choice), load(run_dir, system.name)
     missing = [name for name in wanted if name not in set(table.task)]
@@ -177,17 +178,18 @@ class MtebEncoder:
     finds stored scores, is the fingerprint: weights trained anew under an old name are another model."""
 
     def __init__(self, encoder: Encoder) -> None:
-        from mteb import similarity_functions
         from mteb.models.model_meta import ModelMeta, ScoringFunction
 
-        self.encoder, spec = encoder, encoder.spec
-        about = {"name": f"nblib/{encoder.name}", "revision": encoder.fingerprint, "max_tokens": spec.max_length}
-        about["use_instructions"] = bool(spec.query_prompt or spec.document_prompt or spec.symmetric_prompt)
-        about["similarity_fn_name"] = ScoringFunction(spec.similarity)
+        self.encoder, self.model = encoder, encoder.model
+        about = {
+            "name": f"nblib/{encoder.name}",
+            "revision": encoder.fingerprint,
+            "max_tokens": self.model.max_seq_length,
+        }
+        about["use_instructions"] = any(self.model.prompts.values())
+        about["similarity_fn_name"] = ScoringFunction(self.model.similarity_fn_name)
         self.mteb_model_meta = ModelMeta.create_empty(about)
-        similarity = {"cosine": "cos_sim", "dot": "dot_score"}[spec.similarity]
-        self.similarity = getattr(similarity_functions, similarity)
-        self.similarity_pairwise = getattr(similarity_functions, f"pairwise_{similarity}")
+        self.similarity, self.similarity_pairwise = self.model.similarity, self.model.similarity_pairwise
 
     def encode(self, inputs: Iterable[Mapping], *, prompt_type: Any = None, **_: Any) -> np.ndarray:
         """Embeddings, float32 [texts, dimension]; symmetric tasks give no prompt type."""

@@ -4,6 +4,7 @@
 """
 
 import math
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -50,6 +51,7 @@ def score(system: System, names: Sequence[str], run_dir: str | Path, *, dev_spli
     if others := sorted(set(names) - set(scorable(system, names))):
         why = "without embeddings it can only choose among texts"
         raise ScoreError(f"{system.name} ({system.architecture}) can't do {', '.join(others)}: {why}.")
+    make_room(system, run_dir)
     rows, predictions = [], {}
     for benchmark in map(catalogue.get, names):
         started = time.perf_counter()
@@ -123,15 +125,28 @@ def load_predictions_for(run_dir: str | Path, names: Sequence[str], task: str) -
     return {name: load_predictions(run_dir, name, task) for name in scored or names[:1]}
 
 
+def make_room(system: System, run_dir: str | Path) -> None:
+    """Remove the predictions of a model that had the same place and other weights or settings. ScoreError: the run has
+    predictions of another model of that name."""
+    known = about(run_dir, system.name)
+    if known and known["fingerprint"] != system.fingerprint:
+        if known["source"] != system.source:
+            raise ScoreError(
+                f"{run_dir} has scores of another {system.name}, from {known['source']}; this one is from {system.source}. "
+                "Rename its folder, or choose another run_dir."
+            )
+        shutil.rmtree(folder_of(run_dir, system.name))
+
+
 def describe(system: System, run_dir: str | Path) -> None:
-    """Write what was scored to `system.json`; of late interaction also the `alignment` of the first authored question with both
-    documents (Weller's Figures 9 and 10)."""
+    """Write what was scored to `system.json`, for `about`; of late interaction also the `alignment` of the first authored
+    question with both documents (Weller's Figures 9 and 10)."""
     known = {name: getattr(system, name) for name in ("name", "architecture", "fingerprint", "source")}
-    known |= {"parameters": parameters(system), **training(run_dir, system.base or system.name)}
+    known |= {"parameters": parameters(system), **training(system.source)}
     known |= {"base": system.base, "adapter": system.adapter} if system.base else {}
     folder = folder_of(run_dir, system.name)
     artefacts.write_json(folder / "system.json", known)
-    if isinstance(system, LateInteraction):
+    if isinstance(system, LateInteraction) and system.by_token:
         row = NevIR("mini").rows().iloc[0]
         documents = {"negated": row.positive, "edited": row.negatives[0]}
         tables = [system.alignment(row["query"], text).assign(document=which) for which, text in documents.items()]
@@ -159,12 +174,10 @@ def measured_system(run_dir: str | Path, system: str) -> dict[str, Any]:
     return {"system": system} | {key: known[key] for key in measurements.COLUMNS if known.get(key) is not None}
 
 
-def training(run_dir: str | Path, name: str) -> dict[str, Any]:
-    """What this study trained a model on, by its record in the run or what ships: trained_on (a key; "" for a published model),
-    training_items, and of one of a sweep base, variant, seed and, if interpolated, alpha."""
-    name = name.replace("/", "__")  # of a hub's model, which isn't ours
-    files = (paths.inside(run_dir, "trainings", name) / "training.json", paths.DATA / "adapters" / f"{name}.json")
-    record = next((artefacts.read_json(file) for file in files if file.is_file()), {})
+def training(source: str | Path) -> dict[str, Any]:
+    """What this study trained a model on, by the sidecar of the folder that it is from: trained_on (a key; "" for a model that
+    isn't ours), training_items, and of one of a sweep base, variant, seed and, if interpolated, alpha."""
+    record = artefacts.about(source)
     known = {"trained_on": record.get("training_data", ""), "training_items": record.get("training_items")}
     if record.get("variant"):
         known |= {key: record[key] for key in ("base", "variant", "seed")}

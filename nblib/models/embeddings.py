@@ -15,6 +15,7 @@ from nblib.models.registry import Role
 
 BATCH = 64  # texts, at most
 CPU_BATCH = 1000  # tokens; larger batches leave a CPU's caches: documents 1.3 times as slow
+BY_ROLE = "query_length", "document_length", "query_expansion"  # of sentence-transformers' Transformer
 CHUNK = 1024  # texts encoded between two commits: what a killed run can lose
 
 
@@ -33,8 +34,9 @@ def encode(encoder: Encoder, texts: Sequence[str], *, role: Role = "symmetric") 
             raise EmbeddingError(f"{text!r} can't be encoded: it is no string, is empty, or holds half a character.")
     if not len(texts):
         return np.empty((0, 0), dtype=np.float32)
-    if role == "query" and encoder.query_tower is not None:
-        return encode(encoder.query_tower, texts, role=role)
+    lengths = (getattr(module, name, None) for module in encoder.model.modules() for name in BY_ROLE)
+    if not any([*encoder.model.prompts.values(), *encoder.model.get_model_kwargs(), *lengths]):
+        role = "symmetric"  # without prompts, a tower or a length for each role, all roles share their vectors
     if encoder.base is not None:
         return check(encoder.transform(encode(encoder.base, texts, role=role)), texts, encoder.name)
     distinct = sorted(set(texts), key=lambda text: (len(text), text))
@@ -51,9 +53,13 @@ def _compute(encoder: Encoder, texts: list[str], role: Role) -> np.ndarray:
 
     on_cpu = str(getattr(encoder.model, "device", "")) == "cpu"
     batches = _cpu_batches(encoder, texts, role) if on_cpu else [np.arange(len(texts))]
-    options = {"prompt": encoder.spec.prompt(role), "batch_size": BATCH, "show_progress_bar": False}
-    with linear_by_onednn(encoder.model):
-        parts = [encoder.model.encode([texts[index] for index in batch], **options) for batch in batches]
+    model, options = encoder.model, {"batch_size": BATCH, "show_progress_bar": False}
+    ways = {"query": model.encode_query, "document": model.encode_document, "symmetric": model.encode}
+    try:
+        with linear_by_onednn(model):
+            parts = [ways[role]([texts[index] for index in batch], **options) for batch in batches]
+    except (ValueError, IndexError) as error:  # two towers without a default route; a token without a vector
+        raise EmbeddingError(f"{encoder.name} doesn't encode {role} texts: {' '.join(str(error).split())}") from error
     order = np.concatenate(batches)
     vectors = np.concatenate([np.asarray(part, dtype=np.float32) for part in parts])
     return check(vectors, [texts[index] for index in order], encoder.name)[np.argsort(order)]
@@ -74,7 +80,7 @@ def _cpu_batches(encoder: Encoder, texts: list[str], role: Role) -> list[np.ndar
 
 def token_counts(encoder: Encoder, texts: Sequence[str], role: Role = "symmetric") -> np.ndarray:
     """Tokens of each text with prompt and special tokens, before truncation, int [n]; NaN for static embeddings."""
-    prompt, tokenizer = encoder.spec.prompt(role), getattr(encoder.model, "tokenizer", None)
+    prompt, tokenizer = encoder.prompt(role), getattr(encoder.model, "tokenizer", None)
     if not callable(tokenizer):
         return np.full(len(texts), np.nan)
     tokens = tokenizer([prompt + text for text in texts], truncation=False, padding=False, verbose=False)
@@ -96,13 +102,9 @@ def check(vectors: np.ndarray, texts: Sequence[str], name: str) -> np.ndarray:
 
 def similarity(a: np.ndarray, b: np.ndarray, function: str = "cosine") -> np.ndarray:
     """Row-by-row similarity of two stacks of embeddings, [n]: "cosine", "dot", or another of sentence-transformers."""
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    if function not in ("cosine", "dot"):
-        from sentence_transformers import SimilarityFunction
+    from sentence_transformers import SimilarityFunction
 
-        return SimilarityFunction.to_similarity_pairwise_fn(function)(a, b).numpy()
-    dot = np.einsum("nd,nd->n", a, b)
-    return dot if function == "dot" else dot / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
+    return SimilarityFunction.to_similarity_pairwise_fn(function)(a.astype(np.float64), b.astype(np.float64)).numpy()
 
 
 def _from_store(encoder: Encoder, texts: list[str], role: Role) -> dict[str, np.ndarray]:
@@ -127,8 +129,8 @@ def _from_store(encoder: Encoder, texts: list[str], role: Role) -> dict[str, np.
 
 @contextmanager
 def _store(encoder: Encoder, role: Role) -> Iterator[sqlite3.Connection]:
-    """The vectors of one model under one prompt, in an SQLite file: safe for several processes, survives a kill."""
-    key = hashlib.sha256(f"{encoder.fingerprint}\n{encoder.spec.prompt(role)}".encode()).hexdigest()
+    """The vectors of one model in one role, in an SQLite file: safe for several processes, survives a kill."""
+    key = hashlib.sha256(f"{encoder.fingerprint}\n{role}".encode()).hexdigest()
     file = paths.cache("embeddings") / f"{key[:24]}.sqlite"
     try:
         with closing(sqlite3.connect(file, timeout=60)) as store:

@@ -1,6 +1,5 @@
 """Causal language models by name, alone or with a LoRA."""
 
-import json
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nblib import artefacts, paths, shipped
 from nblib.errors import StudyError, readable
-from nblib.models import completeness, registry, weights
+from nblib.models import completeness, identity, registry, weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -160,8 +159,4 @@ def fingerprint(language_model: LanguageModel) -> str:
         settings[name] = sorted(
             (key, str(sorted(value) if isinstance(value, set) else value)) for key, value in options
         )
-    tokenizer = language_model.tokenizer
-    tokenizer.backend_tokenizer.no_padding()  # what the last batch has set
-    tokenizer.backend_tokenizer.no_truncation()
-    described = f"{json.dumps(settings)}\n{tokenizer.chat_template}", tokenizer.backend_tokenizer.to_str()
-    return weights.fingerprint(language_model.model, *described)
+    return identity.fingerprint(language_model.model, settings, identity.tokenizer_files(language_model.tokenizer))

@@ -12,8 +12,8 @@
   point: a limit of that size on the loss is ours.
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -24,7 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from nblib import artefacts, paths
 from nblib.errors import StudyError, one_of, readable
-from nblib.models.encoders import Encoder, fingerprint
+from nblib.models.encoders import Encoder
+from nblib.models.identity import fingerprint
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -150,8 +151,8 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
         return adapter
 
     def apply_to(self, model: "SentenceTransformer") -> "SentenceTransformer":
-        """The encoder with the adapter as a diagonal linear layer, which saves and loads without code of ours; its embeddings
-        are `transform`ed. An AdapterError where the adapter was learnt on another dimension."""
+        """The encoder with the adapter as linear layers, which saves and loads without code of ours; its embeddings are
+        `transform`ed. AdapterError: another dimension than the adapter was learnt on, or weights that aren't float32."""
         import torch
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import Dense, Normalize
@@ -159,20 +160,33 @@ class NegationAdapter(TransformerMixin, BaseEstimator):
         scale, dimension = torch.from_numpy(self.scale_), model.get_embedding_dimension()
         if dimension != len(scale):
             raise AdapterError(f"The adapter is another encoder's: it has {len(scale)} dimensions, not {dimension}.")
-        before = [Normalize()] if self.weighting == "original norms" else []
-        diagonal = {"init_weight": torch.diag(scale), "activation_function": torch.nn.Identity()}
-        modules = [*model, *before, Dense(dimension, dimension, bias=False, **diagonal)]
+        if others := {str(weight.dtype) for weight in model.parameters()} - {"torch.float32"}:
+            raise AdapterError(
+                f"The encoder is in {', '.join(others)}. Load it with model_kwargs={{'dtype': 'float32'}}."
+            )
+        with model.truncate_embeddings(None):
+            whole = model.get_embedding_dimension()
+
+        def linear(matrix: torch.Tensor) -> Dense:
+            options = {"init_weight": matrix, "activation_function": torch.nn.Identity(), "bias": False}
+            return Dense(matrix.shape[1], matrix.shape[0], **options)
+
+        cut = [linear(torch.eye(dimension, whole))] * (whole > dimension)  # `truncate_dim` comes before the weights
+        unit = [Normalize()] * (self.weighting == "original norms")
+        added = [*cut, *unit, linear(torch.diag(scale))]
+        modules = dict(model.named_children()) | {str(len(model) + place): module for place, module in enumerate(added)}
         options = {"device": str(model.device), "similarity_fn_name": self.similarity_function}
         options |= {"prompts": model.prompts, "default_prompt_name": model.default_prompt_name}
-        return SentenceTransformer(modules=modules, **options)
+        adapted = SentenceTransformer(modules=OrderedDict(modules), **options)
+        adapted.module_kwargs = model.module_kwargs
+        return adapted
 
 
 def adapt(encoder: Encoder, adapter: NegationAdapter) -> Encoder:
     """The encoder with a fitted adapter, `<encoder>+adapter`, computed from the encoder's cached embeddings; see `apply_to`."""
-    spec = replace(encoder.spec, name=f"{encoder.name}+adapter", similarity=adapter.similarity_function)
-    model = adapter.apply_to(encoder.model).eval()
-    key = adapter.weighting.replace(" ", "_")
-    return Encoder(spec, model, fingerprint(model), base=encoder, transform=adapter.transform, adapter=key)
+    model, key = adapter.apply_to(encoder.model).eval(), adapter.weighting.replace(" ", "_")
+    options = {"source": encoder.source, "base": encoder, "transform": adapter.transform, "adapter": key}
+    return Encoder(f"{encoder.name}+adapter", model, fingerprint(model), **options)
 
 
 def contributions(anchors: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Rankers: systems that score a query with a document without one vector for each text (Weller §4.2)."""
 
 import hashlib
-import json
 import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,14 +12,13 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from nblib import paths, shipped
+from nblib import shipped
 from nblib.errors import StudyError
-from nblib.models import completeness, encoders, weights
+from nblib.models import encoders, identity, loading, registry
 from nblib.models.encoders import Encoder
 
 if TYPE_CHECKING:
     from torch import nn
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 MAXSIM = "maxsim:"
 CHUNK = 64  # documents whose token vectors are held at once: half a megabyte each
@@ -37,15 +35,12 @@ class Ranker:
     architecture: ClassVar[str]
     base, adapter = None, ""
 
-    def __init__(self, model: "nn.Module | None", name: str, source: str | None) -> None:
-        self.model, self.name, self.source = model, name, source
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of the architecture and the weights, or the source."""
-        if self.model is None:
-            return hashlib.sha256(f"{self.architecture}\n{self.source}".encode()).hexdigest()
-        return weights.fingerprint(self.model, f"{self.architecture}\n{self.model}")
+    def __init__(self, model: "nn.Module | None", name: str, source: str, tokenizer: object = None) -> None:
+        self.model, self.name, self.source, self.tokenizer = model, name, source, tokenizer
+        if model is None:
+            self.fingerprint = hashlib.sha256(f"{self.architecture}\n{source}".encode()).hexdigest()
+        else:  # at once: some models change when they are used
+            self.fingerprint = identity.fingerprint(model, self.architecture, identity.tokenizer_files(tokenizer))
 
 
 class Chance(Ranker):
@@ -87,7 +82,7 @@ class TfIdf(Ranker):
 
 
 class Sparse(Ranker):
-    """A sparse neural model (SPLADE): the dot product of weights over the vocabulary."""
+    """A sparse neural model (SPLADE): the similarity of weights over the vocabulary, by default their dot product."""
 
     architecture = "sparse"
 
@@ -99,7 +94,7 @@ class Sparse(Ranker):
             distinct, index = np.unique(list(texts), return_inverse=True)
             vectors = encode(distinct.tolist(), show_progress_bar=True)  # a sparse tensor
             sides.append(vectors.cpu().double().index_select(0, torch.from_numpy(index)))
-        return torch.sparse.sum(sides[0] * sides[1], dim=1).to_dense().numpy()
+        return self.model.similarity_pairwise(*sides).numpy()
 
 
 class LateInteraction(Ranker):
@@ -123,6 +118,13 @@ class LateInteraction(Ranker):
             pairs = [query_vectors[queries[row]] for row in rows], [document_vectors[documents[row]] for row in rows]
             scores[rows] = self.model.similarity_pairwise(*pairs).cpu().numpy()
         return scores
+
+    @property
+    def by_token(self) -> bool:
+        """Whether each vector is one token's; some models put several tokens into one."""
+        from sentence_transformers.multi_vector_encoder.modules import BaseTokenPooling
+
+        return not any(isinstance(module, BaseTokenPooling) for module in self.model)
 
     def alignment(self, query: str, document: str) -> pd.DataFrame:
         """What MaxSim sees of one pair (Weller's Figures 9 and 10): query_place, query_token, document_place, document_token,
@@ -154,9 +156,9 @@ def token_maxsim(encoder: Encoder) -> LateInteraction:
         raise RankerError(f"{encoder.name} has no token vectors: it is no transformer of sentence-transformers.")
     mask = MultiVectorMask(skiplist_words=list(string.punctuation))
     modules = [encoder.model[0], mask, Normalize(module_input_name="token_embeddings")]
-    prompts = {role: encoder.spec.prompt(role) for role in ("query", "document")}
+    prompts = {role: encoder.prompt(role) for role in ("query", "document")}
     model = MultiVectorEncoder(modules=modules, device=str(encoder.model.device), prompts=prompts).eval()
-    return LateInteraction(model, f"maxsim-{encoder.name}", f"token vectors of {encoder.name}")
+    return LateInteraction(model, f"maxsim-{encoder.name}", f"token vectors of {encoder.source or encoder.name}")
 
 
 class CrossEncoder(Ranker):
@@ -182,10 +184,6 @@ class MonoT5(Ranker):
     """monoT5 (Nogueira et al. 2020): how much likelier "true" is than "false" where relevance is asked for."""
 
     architecture = "monot5"
-
-    def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", name: str, source: str) -> None:
-        super().__init__(model, name, source)
-        self.tokenizer = tokenizer
 
     def score(self, queries: Sequence[str], documents: Sequence[str], **_: object) -> np.ndarray:
         import torch
@@ -226,78 +224,48 @@ class RankerSpec:
 @cache
 def entries() -> dict[str, RankerSpec]:
     """All registered rankers by name."""
-    return shipped.read_registry("rankers.yaml", RankerSpec)
-
-
-def saved_in(folder: Path) -> str | None:
-    """The class that sentence-transformers saved in a folder, if any."""
-    config = folder / "config_sentence_transformers.json"
-    return json.loads(config.read_text(encoding="utf-8")).get("model_type") if config.is_file() else None
-
-
-def is_ranker(name: str) -> bool:
-    """Whether `load` loads what has this name."""
-    return name in entries() or name.startswith(MAXSIM) or saved_in(paths.resolve(name)) in SAVED
+    return shipped.read_registry(registry.RANKERS, RankerSpec)
 
 
 def load(name: str, *, allow_remote_code: bool = False, device: str | None = None) -> Ranker:
     """Load a ranker, its weights in float32.
 
     Args:
-        name: one of `data/registries/rankers.yaml`, a folder that sentence-transformers saved, or `maxsim:<encoder>`.
+        name: one of `data/registries/rankers.yaml`, `maxsim:<encoder>`, a folder (see `loading.locate`), or an id on the hub.
         allow_remote_code, device: as `encoders.load`.
 
     Raises:
-        RankerError: nothing of that name can be loaded; ModelError for the encoder after `maxsim:`.
+        ModelError, RankerError: nothing of that name can be loaded, or it is no ranker.
     """
+    options = {"allow_remote_code": allow_remote_code, "device": device}
     if name.startswith(MAXSIM):
-        encoder = name.removeprefix(MAXSIM)
-        return token_maxsim(encoders.load(encoder, allow_remote_code=allow_remote_code, device=device))
-    if not is_ranker(name):
-        others = f"the folder of a {', '.join(SAVED)}; or {MAXSIM}<encoder>, to rank by an encoder's tokens"
-        raise RankerError(f"No ranker called {name!r}. Registered: {', '.join(entries())}; or give {others}.")
-    spec, folder = entries().get(name), paths.resolve(name)
-    if spec is None:
-        completeness.check_folder(folder)
-        spec = RankerSpec(folder.name, SAVED[saved_in(folder)].architecture, hub=str(folder))
+        return token_maxsim(encoders.load(name.removeprefix(MAXSIM), **options))
+    if spec := entries().get(name):
+        return _registered(spec, options)
+    folder = loading.locate(name)
+    kind = loading.class_of(folder)
+    if kind not in SAVED:
+        raise RankerError(f"{name} is a {kind}, an encoder. To rank by its tokens, give {MAXSIM}{name}.")
+    return SAVED[kind](loading.read(folder, kind, **options), *encoders.describe(name, folder))
+
+
+def _registered(spec: RankerSpec, options: dict) -> Ranker:
     if spec.architecture in WITHOUT_WEIGHTS:
         return WITHOUT_WEIGHTS[spec.architecture]()
-    try:
-        return _read(spec, device)
-    except StudyError:
-        raise
-    except Exception as error:  # of half a dozen libraries, each with its own
-        why = str(error).partition("\n")[0]
-        raise RankerError(f"{name} could not be loaded from {spec.hub} ({type(error).__name__}: {why}).") from error
+    folder = loading.download(spec.hub, spec.revision, pinned=True)
+    about = spec.name, f"{spec.hub}@{spec.revision}" if spec.revision else spec.hub
+    if spec.architecture == MonoT5.architecture:
+        return _monot5(folder, about, options["device"])
+    kind, ranker = {ranker.architecture: (kind, ranker) for kind, ranker in SAVED.items()}[spec.architecture]
+    # The registry says of a masked language model that it is a SPLADE; its files needn't
+    if ranker is not Sparse and (saved := loading.class_of(folder)) != kind:
+        raise RankerError(f"{spec.name} should be a {kind}, and what {spec.hub} holds is a {saved}.")
+    return ranker(loading.read(folder, kind, **options), *about)
 
 
-def _read(spec: RankerSpec, device: str | None) -> Ranker:
-    import sentence_transformers
+def _monot5(folder: Path, about: tuple[str, str], device: str | None) -> MonoT5:
+    from sentence_transformers.util import get_device_name
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-    source = f"{spec.hub}@{spec.revision}" if spec.revision else spec.hub
-    if spec.architecture == MonoT5.architecture:
-        model = AutoModelForSeq2SeqLM.from_pretrained(spec.hub, revision=spec.revision, dtype="float32")
-        tokenizer = AutoTokenizer.from_pretrained(spec.hub, revision=spec.revision)
-        model = model.to(device or sentence_transformers.util.get_device_name()).eval()
-        return MonoT5(model, tokenizer, spec.name, source)
-    if spec.architecture == LateInteraction.architecture:
-        _check_projection(spec)
-    name, ranker = {ranker.architecture: (name, ranker) for name, ranker in SAVED.items()}[spec.architecture]
-    options = {"revision": spec.revision, "device": device, "model_kwargs": {"dtype": "float32"}}
-    model = getattr(sentence_transformers, name)(spec.hub, **options).eval()
-    if (folder := Path(spec.hub)).is_dir():
-        completeness.check_weights(model, folder)
-    return ranker(model, spec.name, source)
-
-
-def _check_projection(spec: RankerSpec) -> None:
-    """Refuse weights of no late-interaction model: sentence-transformers would add a random projection to them."""
-    from sentence_transformers.util import load_file_path
-
-    for file, key in [("config_sentence_transformers.json", "model_type"), ("config.json", "architectures")]:
-        path = load_file_path(spec.hub, file, revision=spec.revision)
-        saved = json.loads(Path(path).read_text(encoding="utf-8")).get(key) if path else None
-        if saved in ("MultiVectorEncoder", "ColBERT", ["HF_ColBERT"]):
-            return
-    raise RankerError(f"{spec.name}: {spec.hub} holds no late-interaction model that sentence-transformers can read.")
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype="float32").to(device or get_device_name()).eval()
+    return MonoT5(model, *about, AutoTokenizer.from_pretrained(folder))

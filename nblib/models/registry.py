@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from nblib import shipped
+from nblib import paths, shipped
 from nblib.errors import StudyError
 
 Role = Literal["symmetric", "query", "document"]
 REGISTRIES = ("models.yaml", "sentence_transformers.yaml")
+RANKERS = "rankers.yaml"
 
 
 class ModelError(StudyError):
@@ -26,7 +27,7 @@ class ModelSpec:
     revision: str | None = None
     sha256: str | None = None
     package: dict | None = None
-    similarity: Literal["cosine", "dot", "euclidean", "manhattan"] = "cosine"
+    similarity: Literal["cosine", "dot", "euclidean", "manhattan"] | None = None
     max_length: int | None = None
     query_prompt: str = ""
     document_prompt: str = ""
@@ -34,15 +35,23 @@ class ModelSpec:
     remote_code: bool = False
     query_encoder: str | None = None
 
-    def prompt(self, role: Role) -> str:
-        """What is put before a text in this role (symmetric: STS, paraphrases)."""
-        return getattr(self, f"{role}_prompt")
-
 
 @cache
 def entries() -> dict[str, ModelSpec]:
     """All registered encoders by name."""
     return {name: spec for file in REGISTRIES for name, spec in shipped.read_registry(file, ModelSpec).items()}
+
+
+@cache
+def names() -> frozenset[str]:
+    """All registered names, those of rankers too."""
+    return frozenset([*entries(), *shipped.read_yaml(paths.DATA / "registries" / RANKERS)])
+
+
+def find(name: str) -> ModelSpec | None:
+    """The registered encoder of a name, or of an id on the hub."""
+    by_hub = {spec.hub: spec for spec in entries().values() if spec.hub}
+    return entries().get(name) or by_hub.get(name)
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from nblib.models import embeddings, encoders, negation_adapter, rankers
+from nblib.models import embeddings, encoders, loading, negation_adapter, rankers, registry
 from nblib.models.encoders import Encoder
 from nblib.models.negation_adapter import NegationAdapter
 from nblib.models.registry import Role
@@ -46,33 +46,41 @@ class BiEncoder:
     architecture = "bi-encoder"
 
     def __init__(self, encoder: Encoder) -> None:
-        spec = encoder.spec
-        self.encoder, self.model, self.name, self.fingerprint = encoder, encoder.model, spec.name, encoder.fingerprint
-        self.base, self.adapter = encoder.base.name if encoder.base else None, encoder.adapter
-        self.source = f"{spec.hub}@{spec.revision}" if spec.hub and spec.revision else spec.hub or spec.name
+        self.encoder, self.model, self.name, self.fingerprint = (
+            encoder,
+            encoder.model,
+            encoder.name,
+            encoder.fingerprint,
+        )
+        self.base = encoder.base.name if encoder.base else None
+        self.adapter, self.source = encoder.adapter, encoder.source
 
     def score(
         self, queries: Sequence[str], documents: Sequence[str], *, roles: Roles = SEARCH, similarity: str | None = None
     ) -> np.ndarray:
         sides = zip((queries, documents), roles, strict=True)
         vectors = [embeddings.encode(self.encoder, texts, role=role) for texts, role in sides]
-        return embeddings.similarity(*vectors, similarity or self.encoder.spec.similarity)
+        return embeddings.similarity(*vectors, similarity or self.model.similarity_fn_name)
 
 
 def load(name: str, *, allow_remote_code: bool = False, device: str | None = None) -> System:
     """Load any system, its weights in float32; options as `encoders.load`.
 
     Args:
-        name: an encoder's (see `encoders.load`), `<encoder>+<file>` for one with an adapter of notebook 06, or a ranker's.
+        name: a registered name, `maxsim:<encoder>`, `<encoder>+<file>` for an encoder with an adapter of notebook 06, a folder
+            (both looked for as `loading.locate` does), or an id on the hub.
 
     Raises:
         ModelError, RankerError: nothing of that name can be loaded.
         AdapterError: an adapter of another encoder.
     """
     options = {"allow_remote_code": allow_remote_code, "device": device}
-    if rankers.is_ranker(name):
+    if name in rankers.entries() or name.startswith(rankers.MAXSIM):
         return rankers.load(name, **options)
     encoder, plus, file = name.rpartition("+")
     if plus and file.endswith(ADAPTER):
-        return BiEncoder(negation_adapter.adapt(encoders.load(encoder, **options), NegationAdapter.load(file)))
-    return BiEncoder(encoders.load(name, **options))
+        adapter = NegationAdapter.load(loading.local(file))
+        return BiEncoder(negation_adapter.adapt(encoders.load(encoder, **options), adapter))
+    if registry.find(name) or loading.class_of(loading.locate(name)) == loading.ENCODER:
+        return BiEncoder(encoders.load(name, **options))
+    return rankers.load(name, **options)

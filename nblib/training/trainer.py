@@ -17,9 +17,8 @@ from sentence_transformers.multi_vector_encoder import MultiVectorEncoderTrainer
 from torch import nn
 from transformers import TrainerCallback
 
-from nblib import paths
 from nblib.errors import StudyError, check_numbers, one_of
-from nblib.models import encoders, rankers
+from nblib.models import encoders, rankers, systems
 from nblib.models.onednn import computes_bfloat16
 from nblib.models.rankers import LateInteraction
 from nblib.models.systems import BiEncoder, System
@@ -85,15 +84,15 @@ def _cross_encoder(settings: TrainingSettings, datasets: DatasetDict) -> rankers
     """The base, or an encoder's transformer with a new last layer: classes where the labels are whole numbers."""
     base = settings.base
     classes = all(examples.features["label"].dtype == "int64" for examples in datasets.values())
-    if base in rankers.entries() or rankers.saved_in(paths.resolve(base)) == "CrossEncoder":
-        ranker = rankers.load(base)
-        if not isinstance(ranker, rankers.CrossEncoder) or (ranker.model.num_labels == 1) == classes:
+    start = systems.load(base)
+    if not isinstance(start, BiEncoder):
+        if not isinstance(start, rankers.CrossEncoder) or (start.model.num_labels == 1) == classes:
             raise StudyError(f"{base} is no cross-encoder that gives {'classes' if classes else 'one score'}.")
-        return ranker
-    encoder = encoders.load(base)
+        return start
+    encoder = start.encoder
     source = prepare(encoder.model)[0].auto_model.name_or_path
     torch.manual_seed(settings.seed)  # of the new layer's weights
-    model = CrossEncoder(source, num_labels=len(CLASSES) if classes else 1, revision=encoder.spec.revision)
+    model = CrossEncoder(source, num_labels=len(CLASSES) if classes else 1)
     if classes:
         model.config.id2label = dict(enumerate(CLASSES))
         model.config.label2id = {name: label for label, name in model.config.id2label.items()}

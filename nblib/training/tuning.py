@@ -17,7 +17,7 @@ from torch import nn
 
 from nblib import artefacts, paths
 from nblib.errors import StudyError
-from nblib.models import encoders
+from nblib.models.identity import fingerprint
 from nblib.training import interpolation, records, trainer
 from nblib.training.dev_scores import DevEvaluator, choose_alpha
 from nblib.training.records import TrainingRecord
@@ -62,7 +62,7 @@ class Plan:
         measured = {name: getattr(self, name) for name in ("alphas", "interpolations", "every_epoch", "sts_budget")}
         if self.evaluator:
             measured["dev"] = [self.evaluator.data, records.texts_sha256(self.evaluator.anchors.to_numpy().tolist())]
-        texts = {"texts": trainer.texts_sha256(self.datasets), "base_weights": encoders.fingerprint(base)}
+        texts = {"texts": trainer.texts_sha256(self.datasets), "base_weights": fingerprint(base)}
         device = "cuda" if torch.cuda.is_available() else "cpu"
         settings = {"code_version": trainer.CODE_VERSION, "device": device, **self.settings.described()}
         return {**settings, **texts, **measured}

@@ -53,10 +53,10 @@ def test_the_models_own_similarity_is_used_but_semantoneg_forces_cosine():
 
 @pytest.mark.parametrize("benchmark", [NevIR, SemAntoNeg])
 def test_each_text_gets_the_prompt_of_its_role(benchmark):
-    prompts = {"query_prompt": "Q: ", "document_prompt": "D: ", "symmetric_prompt": "S: "}
+    prompts = {"query": "Q: ", "document": "D: ", "symmetric": "S: "}
     encoder = written({"q": NEAR, "p": NEAR, "n": FAR}, **prompts)
     benchmark("mini").predict(BiEncoder(encoder), pd.DataFrame([question()]))
-    first, second = (prompts[f"{role}_prompt"] for role in benchmark.roles)
+    first, second = (prompts[role] for role in benchmark.roles)
     assert set(encoder.model.asked) == {(first, "q"), (second, "p"), (second, "n")}
 
 

@@ -120,6 +120,13 @@ def test_other_weights_under_the_same_name_are_another_model(rows, choices, syst
     assert set(mteb.load(tmp_path, "tiny").fingerprint) == {other.fingerprint}
 
 
+def test_a_second_model_of_a_name_is_refused(rows, choices, system, tmp_path):
+    mteb.score(system, "short", tmp_path)
+    system.fingerprint, system.source = "other weights", "other/folder"
+    with pytest.raises(scoring.ScoreError, match=r"scores of another tiny.*other/folder"):
+        mteb.score(system, "short", tmp_path)
+
+
 def test_results_from_the_hub_are_not_run_again(rows, system, tmp_path, monkeypatch):
     monkeypatch.setattr(mteb, "hub_tasks", lambda benchmark: [mteb.local_task("STS12")])
     first = mteb.score_hub(system, "MTEB-lite", tmp_path)

@@ -1,5 +1,6 @@
 """Scores of any system: what is left, intervals, comparisons, measurements."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -147,21 +148,35 @@ def test_scores_become_measurements_by_keys(tmp_path):
     )
 
 
-def test_what_a_system_was_trained_on_is_a_key_of_its_trainings_record(tmp_path):
+def test_what_a_system_was_trained_on_is_said_by_its_sidecar_and_not_by_its_name(tmp_path):
     swept = {"base": "all-mpnet-base-v2", "variant": "both", "seed": 1}
     records = {
         "nevir-s1": {"training_data": "nevir", "training_items": 40, "variant": "", "seed": 1, "alpha": 1.0},
-        "both-s1": {"training_data": "both", "training_items": 1600, "alpha": 1.0, **swept},
         "both-s1-a050": {"training_data": "both", "training_items": 1600, "alpha": 0.5, **swept},
     }
     for name, record in records.items():
-        artefacts.write_json(tmp_path / "trainings" / name / "training.json", record)
-    assert scoring.training(tmp_path, "nevir-s1") == {"trained_on": "nevir", "training_items": 40}
-    both = {"trained_on": "both", "training_items": 1600, **swept}
-    assert scoring.training(tmp_path, "both-s1") == both
-    assert scoring.training(tmp_path, "both-s1-a050") == both | {"alpha": "0.5"}
-    assert scoring.training(tmp_path, "hedge-mpnet")["trained_on"] == "both", "a shipped LoRA"
-    assert scoring.training(tmp_path, "sentence-transformers/all-mpnet-base-v2")["trained_on"] == ""
+        artefacts.write_json(tmp_path / f"{name}.json", record)
+    assert scoring.training(tmp_path / "nevir-s1") == {"trained_on": "nevir", "training_items": 40}
+    both = {"trained_on": "both", "training_items": 1600, **swept, "alpha": "0.5"}
+    assert scoring.training(tmp_path / "both-s1-a050") == both
+    assert scoring.training("data/adapters/hedge-mpnet")["trained_on"] == "both", "a shipped LoRA"
+    for other in (tmp_path / "elsewhere" / "nevir-s1", "sentence-transformers/all-mpnet-base-v2@9a32"):
+        assert scoring.training(other)["trained_on"] == ""
+
+
+def test_two_models_of_one_name_are_kept_apart_and_new_weights_replace_old_ones(tmp_path, tiny_encoder):
+    def system(folder, fingerprint):
+        return BiEncoder(replace(tiny_encoder, name="final", source=folder, fingerprint=fingerprint))
+
+    run, score = tmp_path / "run", scoring.score
+    score(system("A/final", "1"), ["nevir_mini", "excluir_mini"], run)
+    score(system("A/final", "1"), ["nevir_mini"], run)
+    with pytest.raises(scoring.ScoreError, match=r"another final, from A/final; this one is from B/final"):
+        score(system("B/final", "2"), ["nevir_mini"], run)
+    assert scoring.load_predictions(run, "final", "excluir_mini").id.is_unique
+    score(system("A/final", "3"), ["nevir_mini"], run)
+    with pytest.raises(scoring.ScoreError, match="No predictions"):
+        scoring.load_predictions(run, "final", "excluir_mini")
 
 
 def test_comparing_two_systems():

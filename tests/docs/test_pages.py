@@ -64,12 +64,13 @@ def test_its_commands_are_known(page):
         elif words[0].endswith("nblib"):
             given = cli.parser().parse_args(words[1:])
             if words[1] == "run":
-                parameters = run_notebook.read_parameters(given.mapping, given.pairs)
-                run_notebook.check_parameters(run_notebook.find_notebook(given.notebook), parameters)
+                notebook = run_notebook.find_notebook(given.notebook)
+                parameters = run_notebook.read_parameters(notebook, given.mapping, given.pairs)
+                run_notebook.check_parameters(notebook, parameters)
         elif "papermill" in words:
             notebook, *rest = words[words.index("papermill") + 1 :]
             pairs = [rest[place + 1 : place + 3] for place, word in enumerate(rest) if word == "-p"]
-            run_notebook.check_parameters(ROOT / notebook, run_notebook.read_parameters("{}", pairs))
+            run_notebook.check_parameters(ROOT / notebook, run_notebook.read_parameters(ROOT / notebook, "{}", pairs))
         elif "snakemake" in words:
             files = [words[place + 1] for place, word in enumerate(words) if word in ("--configfile", "--profile")]
             assert files and all((ROOT / file).exists() for file in files)

@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
 
 from nblib.errors import StudyError
 from nblib.models import encoders, language_models, systems
@@ -47,6 +49,18 @@ def test_weights_that_no_embedding_needs_may_be_absent_or_left_over(copy_of_tiny
     edit_weights(copy_of_tiny / WEIGHTS, edit)
     vectors = encoders.load(str(copy_of_tiny), device="cpu").model.encode("the dog")
     assert (vectors == tiny_encoder.model.encode("the dog")).all()
+
+
+def test_a_pooler_that_makes_the_vectors_must_be_there(copy_of_tiny):
+    pooled = {"text": {"method": "forward", "method_output_name": "pooler_output"}}
+    transformer = Transformer(str(copy_of_tiny), modality_config=pooled, module_output_name="sentence_embedding")
+    SentenceTransformer(modules=[transformer], device="cpu").save_pretrained(str(copy_of_tiny))
+    encoders.load(str(copy_of_tiny), device="cpu")
+    edit_weights(
+        copy_of_tiny / WEIGHTS, lambda tensors: {name: tensors[name] for name in tensors if "pooler" not in name}
+    )
+    with pytest.raises(StudyError, match=r"2 weights are missing, the first pooler"):
+        encoders.load(str(copy_of_tiny), device="cpu")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Embeddings: each text once through the model, the same vectors ever after, and nothing unusable passed on."""
 
+import copy
 import multiprocessing
 from dataclasses import replace
 
@@ -7,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.close import assert_close, close
-from support.encoders import written
 
-from nblib.models import embeddings, encoders, registry
+from nblib.models import embeddings, encoders
 from nblib.models.embeddings import EmbeddingError
 
 TEXTS = ["the dog is red", "it is", "the dog is red", "the dog is not red", "A man", "it is"]
@@ -18,14 +18,15 @@ TEXTS = ["the dog is red", "it is", "the dog is red", "the dog is not red", "A m
 @pytest.fixture
 def counted(tiny_encoder, fresh_cache, monkeypatch):
     """The tiny encoder with an empty cache, and the list of texts that have reached the model."""
-    reached, encode = [], tiny_encoder.model.encode
+    model = copy.deepcopy(tiny_encoder.model)
+    reached, encode = [], model.encode
 
-    def count(texts, **options):
-        reached.extend((text, options["prompt"]) for text in texts)
-        return encode(texts, **options)
+    def count(inputs, **options):
+        reached.extend((text, options.get("prompt_name")) for text in inputs)
+        return encode(inputs, **options)
 
-    monkeypatch.setattr(tiny_encoder.model, "encode", count)
-    return tiny_encoder, reached
+    monkeypatch.setattr(model, "encode", count)
+    return replace(tiny_encoder, model=model), reached
 
 
 def test_each_distinct_text_reaches_the_model_once_and_vectors_come_in_the_order_of_the_texts(counted, monkeypatch):
@@ -39,20 +40,38 @@ def test_each_distinct_text_reaches_the_model_once_and_vectors_come_in_the_order
     assert first.tobytes() == second[1:].tobytes()
     assert (first.dtype, first.shape) == (np.float32, (6, 32))
     for text, vector in zip(TEXTS, first, strict=True):
-        assert_close(vector, encoder.model.encode([text], prompt="")[0])
+        assert_close(vector, encoder.model.encode([text])[0])
     assert len(embeddings.encode(encoder, [])) == 0
 
 
-def test_another_prompt_or_model_does_not_share_vectors(counted):
+def test_another_prompt_or_model_does_not_share_vectors_and_without_prompts_all_roles_do(counted):
     encoder, reached = counted
-    asking = replace(encoder, spec=replace(encoder.spec, query_prompt="find ", document_prompt=""))
+    embeddings.encode(encoder, TEXTS[:1], role="query")
+    embeddings.encode(encoder, TEXTS[:1], role="document")
+    assert len(reached) == 1
+    encoder.model.prompts = {"query": "find ", "document": ""}
+    asking = replace(encoder, fingerprint="asking")
     symmetric, query = (embeddings.encode(asking, TEXTS[:1], role=role) for role in ("symmetric", "query"))
-    assert reached == [(TEXTS[0], ""), (TEXTS[0], "find ")]
+    assert reached[1:] == [(TEXTS[0], None), (TEXTS[0], "query")]
     assert not close(symmetric, query)
-    embeddings.encode(asking, TEXTS[:1], role="document")
-    assert len(reached) == 2, "the same prompt gives the same vectors, whatever the role"
     embeddings.encode(replace(encoder, fingerprint="another"), TEXTS[:1])
-    assert len(reached) == 3
+    assert len(reached) == 4
+
+
+def test_a_length_for_queries_alone_makes_vectors_of_their_own(tiny_encoder):
+    model = copy.deepcopy(tiny_encoder.model)
+    model[0].query_length = 4
+    encoder = replace(tiny_encoder, model=model, fingerprint="short queries")
+    query, symmetric = (embeddings.encode(encoder, ["the dog is red"], role=role) for role in ("query", "symmetric"))
+    assert_close(query, model.encode_query(["the dog is red"]))
+    assert not close(query, symmetric)
+
+
+def test_a_token_that_the_network_lacks_is_an_error_of_one_sentence(tiny_encoder):
+    model = copy.deepcopy(tiny_encoder.model)
+    model[0].model.resize_token_embeddings(9)
+    with pytest.raises(EmbeddingError, match="tiny-encoder doesn't encode symmetric texts: index out of range"):
+        embeddings.encode(replace(tiny_encoder, model=model, fingerprint="few tokens"), ["the dog"])
 
 
 def test_a_model_in_training_encodes_the_same_texts_once_and_leaves_nothing_on_disk(counted, fresh_cache):
@@ -136,13 +155,17 @@ def test_a_damaged_store_is_named_with_the_way_out(tiny_encoder, fresh_cache):
 class Lengths:
     """A model that needs no torch, so that a process starts in no time: its vectors are made of the texts' letters."""
 
+    prompts, get_model_kwargs, modules = {}, list, list
+
     def encode(self, texts, **_):
         return np.array([[len(text), *text.encode()[-3:]] for text in texts], dtype=np.float32)
+
+    encode_query = encode_document = encode
 
 
 def _encode_in_a_process(texts):
     embeddings.CHUNK = 5
-    return embeddings.encode(encoders.Encoder(registry.ModelSpec("lengths"), Lengths(), "lengths"), texts)
+    return embeddings.encode(encoders.Encoder("lengths", Lengths(), "lengths"), texts)
 
 
 def test_two_processes_can_write_the_same_store(fresh_cache):
@@ -166,10 +189,3 @@ def test_a_gpu_gives_the_same_vectors_as_the_cpu(tiny_encoder_folder, tiny_encod
     on_gpu = encoders.load(str(tiny_encoder_folder), device="cuda")
     assert_close(on_gpu.model.encode(TEXTS), tiny_encoder.model.encode(TEXTS), times=10)
     assert on_gpu.fingerprint == tiny_encoder.fingerprint
-
-
-def test_queries_go_through_a_tower_of_their_own(fresh_cache):
-    asks = written({"Q: a": [0.0, 1.0]}, name="asks", query_prompt="Q: ")
-    both = replace(written({"a": [1.0, 0.0]}, name="both"), query_tower=asks)
-    roles = {role: embeddings.encode(both, ["a"], role=role).tolist() for role in ("query", "document", "symmetric")}
-    assert roles == {"query": [[0.0, 1.0]], "document": [[1.0, 0.0]], "symmetric": [[1.0, 0.0]]}

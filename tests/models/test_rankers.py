@@ -1,5 +1,6 @@
 """Rankers: each architecture's own rule, on tiny random models."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,8 @@ import torch
 from support.close import SUM, assert_close
 from support.encoders import written
 
-from nblib.models import encoders, rankers, registry
+from nblib.benchmarks import scoring
+from nblib.models import encoders, loading, rankers, registry
 from nblib.models.rankers import RankerError
 
 QUERIES = ["the dog is red", "the dog is red", "the cat"]
@@ -91,14 +93,25 @@ def test_the_alignment_adds_up_to_the_score_and_leaves_punctuation_out(late):
     assert " ".join(table.drop_duplicates("document_place").document_token) == "[CLS] the man the door [SEP]"
 
 
+def test_of_vectors_that_are_several_tokens_no_alignment_is_left(late, tmp_path):
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.multi_vector_encoder.modules import HierarchicalTokenPooling
+
+    pooled = MultiVectorEncoder(modules=[*late.model, HierarchicalTokenPooling(2)], device="cpu").eval()
+    for ranker, left in [(late, True), (rankers.LateInteraction(pooled, "pooled", "here"), False)]:
+        scoring.describe(ranker, tmp_path)
+        assert (scoring.folder_of(tmp_path, ranker.name) / "alignment.csv").is_file() == left
+
+
 def test_an_encoder_without_tokens_is_refused():
     with pytest.raises(RankerError, match="written has no token vectors"):
         rankers.token_maxsim(written({"a": [1.0]}))
 
 
 def test_the_encoders_prompts_come_before_the_texts(tiny_encoder):
-    spec = replace(tiny_encoder.spec, query_prompt="she ", document_prompt="they ")
-    table = rankers.token_maxsim(replace(tiny_encoder, spec=spec)).alignment("dog", "cat")
+    model = copy.deepcopy(tiny_encoder.model)
+    model.prompts = {"query": "she ", "passage": "they "}
+    table = rankers.token_maxsim(replace(tiny_encoder, model=model)).alignment("dog", "cat")
     assert " ".join(table.drop_duplicates("query_place").query_token) == "[CLS] she dog [SEP]"
     assert " ".join(table.drop_duplicates("document_place").document_token) == "[CLS] they cat [SEP]"
 
@@ -118,12 +131,15 @@ def sparse_folder(base, tmp_path_factory):
     return folder / "model"
 
 
-def test_a_sparse_models_score_is_the_dot_product(sparse_folder):
+def test_a_sparse_models_score_is_the_dot_product_or_the_models_own_similarity(sparse_folder):
     ranker = rankers.load(str(sparse_folder), device="cpu")
     dense = [ranker.model.encode(text, convert_to_sparse_tensor=False).double() for text in [*QUERIES, *DOCUMENTS]]
     expected = [float(dense[k] @ dense[k + 3]) for k in range(3)]
     assert min(expected) > 0
     assert_close(ranker.score(QUERIES, DOCUMENTS), expected, times=SUM)
+    ranker.model.similarity_fn_name = "cosine"
+    expected = [expected[k] / float(dense[k].norm() * dense[k + 3].norm()) for k in range(3)]
+    assert_close(ranker.score(QUERIES, DOCUMENTS), expected)
 
 
 def test_a_cross_encoders_score_is_its_logit(cross):
@@ -155,7 +171,7 @@ def test_monot5_is_asked_for_true_or_false(monkeypatch):
     sizes = {"vocab_size": len(words), "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2}
     model = T5ForConditionalGeneration(T5Config(**sizes, decoder_start_token_id=0)).eval()
     monkeypatch.setattr(rankers, "BATCH", 2)
-    scores = rankers.MonoT5(model, tokenizer, "mono", "here").score(QUERIES, DOCUMENTS)
+    scores = rankers.MonoT5(model, "mono", "here", tokenizer).score(QUERIES, DOCUMENTS)
     assert len({round(score, 2) for score in scores}) == 3
     for query, document, score in zip(QUERIES, DOCUMENTS, scores, strict=True):
         batch = tokenizer(f"Query: {query} Document: {document} Relevant:", return_tensors="pt")
@@ -169,18 +185,14 @@ def test_a_folder_is_loaded_as_what_was_saved_in_it(cross, tmp_path):
     assert (type(ranker), ranker.name) == (rankers.CrossEncoder, "mine")
 
 
-def test_what_cannot_be_loaded_says_why(tiny_encoder_folder):
-    for name in ("BM25", str(tiny_encoder_folder)):
-        with pytest.raises(RankerError, match=rf"No ranker called '{name}'.*TF-IDF"):
+def test_what_cannot_be_loaded_says_why(tiny_encoder_folder, base, monkeypatch):
+    with pytest.raises(RankerError, match=rf"{tiny_encoder_folder} is a SentenceTransformer.*maxsim:"):
+        rankers.load(str(tiny_encoder_folder))
+    for name in ("qnli-electra-base", "maxsim:nowhere"):  # no hub in tests
+        with pytest.raises(registry.ModelError, match=r"electra-base.*could not be had|nowhere"):
             rankers.load(name)
-    with pytest.raises(RankerError, match="qnli-electra-base could not be loaded from cross-encoder/qnli-electra-base"):
-        rankers.load("qnli-electra-base")  # no hub in tests
-    with pytest.raises(registry.ModelError, match="nowhere"):
-        rankers.load("maxsim:nowhere")
-
-
-def test_a_model_that_would_get_a_random_projection_is_refused(base, monkeypatch):
-    spec = rankers.RankerSpec("colbert", "late-interaction", hub=str(base))
+    spec = rankers.RankerSpec("colbert", "late-interaction", hub="org/colbert")
     monkeypatch.setattr(rankers, "entries", lambda: {"colbert": spec})
-    with pytest.raises(RankerError, match=r"^colbert: .* holds no late-interaction model"):
+    monkeypatch.setattr(loading, "download", lambda *_, **__: base)
+    with pytest.raises(registry.ModelError, match=r"no modules.json, and BertModel"):  # a random projection otherwise
         rankers.load("colbert")

@@ -1,5 +1,6 @@
 """Any system by one name, under one protocol."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +33,13 @@ def test_every_architecture_is_loaded_by_name(tiny_encoder_folder, tmp_path):
     assert_close(again.score(QUERIES, DOCUMENTS), loaded[1].score(QUERIES, DOCUMENTS), times=SUM)
 
 
+def test_an_encoder_and_its_adapter_are_looked_for_in_the_working_directory(tiny_encoder_folder, tmp_path, monkeypatch):
+    fitted_adapter().save(tmp_path / "adapter.safetensors")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").symlink_to(tiny_encoder_folder)
+    assert systems.load("mine+adapter.safetensors", device="cpu").adapter == "original_norms"
+
+
 def test_what_does_not_exist_is_named(tiny_encoder_folder):
     with pytest.raises(ModelError, match="nowhere"):
         systems.load("nowhere")
@@ -40,8 +48,9 @@ def test_what_does_not_exist_is_named(tiny_encoder_folder):
 
 
 def test_an_encoders_score_is_its_similarity_under_the_asked_prompts(tiny_encoder):
-    spec = replace(tiny_encoder.spec, query_prompt="she ", similarity="dot")
-    system = systems.BiEncoder(replace(tiny_encoder, spec=spec))
+    model = copy.deepcopy(tiny_encoder.model)
+    model.prompts, model.similarity_fn_name = {"query": "she "}, "dot"
+    system = systems.BiEncoder(replace(tiny_encoder, model=model, fingerprint="asks"))
     query = embeddings.encode(system.encoder, QUERIES, role="query")
     document = embeddings.encode(system.encoder, DOCUMENTS, role="document")
     assert (system.score(QUERIES, DOCUMENTS) == embeddings.similarity(query, document, "dot")).all()

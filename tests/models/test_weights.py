@@ -15,9 +15,8 @@ from nblib.models.registry import ModelError, ModelSpec
 def test_minilm_comes_from_its_package_with_the_registered_bytes(monkeypatch):
     spec = registry.entries()["all-MiniLM-L6-v2"]
     encoder = encoders.load(spec.name, device="cpu")
-    assert encoder.spec == spec
     assert (encoder.model.max_seq_length, encoder.model.get_embedding_dimension()) == (256, 384)
-    monkeypatch.setattr(encoders, "entries", lambda: {spec.name: replace(spec, sha256="0" * 64)})
+    monkeypatch.setattr(registry, "entries", lambda: {spec.name: replace(spec, sha256="0" * 64)})
     with pytest.raises(ModelError, match=rf"has the checksum {spec.sha256}, expected 0000.*reinstall"):
         encoders.load(spec.name)
 
@@ -39,7 +38,7 @@ def packed(tiny_encoder_folder, tmp_path, monkeypatch, fresh_cache):
     package = {"format": "zip", "module": "toy_weights_{part}", "path": "part{part}", "parts": 2, "inside": "inside"}
     sha256 = artefacts.sha256(tiny_encoder_folder / weights.WEIGHTS)
     spec = ModelSpec("toy", package=package, sha256=sha256, max_length=64)
-    monkeypatch.setattr(encoders, "entries", lambda: {"toy": spec})
+    monkeypatch.setattr(registry, "entries", lambda: {"toy": spec})
     return spec, fresh_cache / "models" / "toy"
 
 

@@ -41,6 +41,7 @@ def test_it_opens_with_question_inputs_outputs_and_cost(notebook):
 
 def test_its_one_parameters_cell_has_typed_commented_literals(notebook):
     (cell,) = parameters(notebook)
+    assert "check_parameters(globals())\nplotting.use_style()" in code(notebook)[code(notebook).index(cell) + 1].source
     lines = cell.source.splitlines()
     for statement in ast.parse(cell.source).body:
         assert isinstance(statement, ast.AnnAssign), ast.unparse(statement)

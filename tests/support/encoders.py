@@ -2,15 +2,16 @@
 
 import string
 from collections.abc import Sequence
+from functools import partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from nblib.models.encoders import Encoder, fingerprint
+from nblib.models.encoders import Encoder
+from nblib.models.identity import fingerprint
 from nblib.models.negation_adapter import NegationAdapter
-from nblib.models.registry import ModelSpec
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -46,7 +47,7 @@ def tiny(folder: Path, *, max_length: int = 32, **config: object) -> Encoder:
     letters = string.ascii_lowercase
     model = save_bert(base, [*WORDS, *letters, *(f"##{letter}" for letter in letters)], max_length, **config)
     model.save(str(folder / "model"), create_model_card=False)
-    return Encoder(ModelSpec(name="tiny", max_length=max_length), model, fingerprint(model))
+    return Encoder("tiny", model, fingerprint(model), "tiny")
 
 
 def fitted_adapter(dimension: int = 32, **options: object) -> NegationAdapter:
@@ -62,18 +63,33 @@ class _Written:
 
     max_seq_length = 512
 
-    def __init__(self, vectors: dict[str, list[float]]) -> None:
-        self.vectors, self.asked = vectors, []
+    def __init__(self, vectors: dict[str, list[float]], similarity: str, prompts: dict[str, str]) -> None:
+        from sentence_transformers import SimilarityFunction
 
-    def encode(self, texts: list[str], prompt: str = "", **_: object) -> np.ndarray:
+        self.vectors, self.asked, self.prompts, self.similarity_fn_name = vectors, [], prompts, similarity
+        self.default_prompt_name = "symmetric" if "symmetric" in prompts else None
+        self.similarity = SimilarityFunction.to_similarity_fn(similarity)
+        self.similarity_pairwise = SimilarityFunction.to_similarity_pairwise_fn(similarity)
+
+    def get_model_kwargs(self) -> list[str]:
+        return []
+
+    modules = get_model_kwargs
+
+    def encode(self, texts: list[str], prompt: str = "symmetric", **_: object) -> np.ndarray:
+        prompt = self.prompts.get(prompt, "")
         self.asked += [(prompt, text) for text in texts]
         return np.array([self.vectors.get(prompt + text, self.vectors.get(text)) for text in texts], dtype=np.float32)
 
+    encode_query, encode_document = partialmethod(encode, prompt="query"), partialmethod(encode, prompt="document")
 
-def written(vectors: dict[str, list[float]], **spec: object) -> Encoder:
-    """An encoder that gives each text the vector written for it."""
-    digest = str(hash(repr(sorted(vectors.items())) + repr(spec)))
-    return Encoder(ModelSpec(**{"name": "written", **spec}), _Written(vectors), digest)
+
+def written(
+    vectors: dict[str, list[float]], *, name: str = "written", similarity: str = "cosine", **prompts: str
+) -> Encoder:
+    """An encoder that gives each text the vector written for it; prompts by role."""
+    digest = str(hash(repr(sorted(vectors.items())) + similarity + repr(prompts)))
+    return Encoder(name, _Written(vectors, similarity, prompts), digest, name)
 
 
 def toy_triples(n: int = 6) -> pd.DataFrame:

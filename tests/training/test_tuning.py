@@ -16,7 +16,7 @@ from nblib import corpora
 from nblib.benchmarks.base import DevSet
 from nblib.benchmarks.stsb import STSB
 from nblib.errors import StudyError
-from nblib.models import encoders, systems
+from nblib.models import systems
 from nblib.models.systems import BiEncoder
 from nblib.training import batches, dev_scores, records, trainer, tuning
 from nblib.training.losses import LOSSES
@@ -113,7 +113,7 @@ def test_what_differs_is_trained_anew(what, toy, evaluator, kept_lora, tmp_path,
     if what == "texts":
         monkeypatch.setattr(trainer, "texts_sha256", lambda datasets: "others")
     elif what == "base":
-        monkeypatch.setattr(encoders, "fingerprint", lambda model: "another")
+        monkeypatch.setattr(tuning, "fingerprint", lambda model: "another")
     elif what == "part":
         shutil.rmtree(tmp_path / "encoders" / "hedge-a050")
     else:
