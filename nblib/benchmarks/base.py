@@ -97,10 +97,16 @@ class Benchmark:
         return rows[rows.id.isin(ids)].reset_index(drop=True)
 
     def predict(self, system: "System", rows: pd.DataFrame) -> pd.DataFrame:
-        """A system's predictions for items; a ScoreError where a score is missing or not finite."""
+        """A system's predictions for items; a ScoreError where its library can't read them, or a score isn't finite."""
         first, second = self.pairs(rows)
         options = {"similarity": self.similarity} if self.similarity else {}
-        scores = np.asarray(system.score(first, second, roles=self.roles, **options), dtype=np.float64)
+        try:
+            scores = np.asarray(system.score(first, second, roles=self.roles, **options), dtype=np.float64)
+        except StudyError:
+            raise
+        except Exception as error:  # of a model whose settings don't fit, such as a token without a vector
+            why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            raise ScoreError(f"{system.name} can't be scored on {self.label} ({why}).") from error
         if scores.shape != (len(first),) or not np.isfinite(scores).all():
             raise ScoreError(f"{system.name} gave scores of shape {scores.shape}, or NaN; expected [{len(first)}].")
         return self.judge(rows, scores)

@@ -59,7 +59,9 @@ def _compute(encoder: Encoder, texts: list[str], role: Role) -> np.ndarray:
         with linear_by_onednn(model):
             parts = [ways[role]([texts[index] for index in batch], **options) for batch in batches]
     except (ValueError, IndexError) as error:  # two towers without a default route; a token without a vector
-        raise EmbeddingError(f"{encoder.name} doesn't encode {role} texts: {' '.join(str(error).split())}") from error
+        why = f"{encoder.name} doesn't encode {role} texts: {' '.join(str(error).split()).rstrip('.')}."
+        search = " Benchmarks that search (nevir, excluir) need no default route." * ("route" in str(error))
+        raise EmbeddingError(why + search) from error
     order = np.concatenate(batches)
     vectors = np.concatenate([np.asarray(part, dtype=np.float32) for part in parts])
     return check(vectors, [texts[index] for index in order], encoder.name)[np.argsort(order)]

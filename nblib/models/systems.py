@@ -77,9 +77,10 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
     options = {"allow_remote_code": allow_remote_code, "device": device}
     if name in rankers.entries() or name.startswith(rankers.MAXSIM):
         return rankers.load(name, **options)
-    encoder, plus, file = name.rpartition("+")
-    if plus and file.endswith(ADAPTER):
-        adapter = NegationAdapter.load(loading.local(file))
+    if "+" in name and name.endswith(ADAPTER) and not loading.local(name).is_dir():
+        splits = [(name[:place], loading.local(name[place + 1 :])) for place, sign in enumerate(name) if sign == "+"]
+        encoder, file = next((split for split in splits if split[1].is_file()), splits[-1])
+        adapter = NegationAdapter.load(file)
         return BiEncoder(negation_adapter.adapt(encoders.load(encoder, **options), adapter))
     if registry.find(name) or loading.class_of(loading.locate(name)) == loading.ENCODER:
         return BiEncoder(encoders.load(name, **options))

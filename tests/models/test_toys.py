@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from random import Random
 
 import huggingface_hub.constants
@@ -30,6 +31,7 @@ def drawn(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder / "hub"))
+        sys.stdout.write(f"seed {SEED}\n")  # shown where a test fails
         yield [toys.make(folder, SEED * 1000 + number) for number in range(TOYS)]
 
 
