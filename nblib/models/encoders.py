@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from sentence_transformers import SentenceTransformer
 
-PROMPTS = {
-    "symmetric": (),
-    "query": ("query",),
-    "document": ("document", "passage", "corpus"),
-}  # as the library takes them
+# The names of prompts by role, as the library looks for them
+PROMPTS = {"symmetric": (), "query": ("query",), "document": ("document", "passage", "corpus")}
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,8 @@ if TYPE_CHECKING:
 
 NOT_IN_VECTORS = {"_name_or_path", "architectures", "dtype", "transformers_version", "use_cache"}  # of a configuration
 # What the files of a tokenizer say of its last call, and of how it was read
-STATE = {
-    "truncation",
-    "padding",
-    "truncation_strategy",
-    "max_length",
-    "stride",
-    "pad_to_multiple_of",
-    "pad_token_type_id",
-}
-STATE |= {"is_local", "local_files_only"}
+STATE = "truncation padding truncation_strategy max_length stride pad_to_multiple_of pad_token_type_id".split()
+STATE += ["is_local", "local_files_only"]
 SIDES = "truncation_side", "padding_side"  # the default is written only after a call
 
 
