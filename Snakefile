@@ -25,6 +25,7 @@ ADAPTED = sweeps.by_file_name(config["06"]["encoders"])  # notebook 06 runs once
 ENCODERS = sweeps.by_file_name(config["07"]["encoders"])  # notebook 07 runs once for each
 RANKERS = sweeps.by_file_name(config["09"]["rankers"])  # `nblib score` runs once for each
 LORAS = config.get("05", {}).get("loras", {})  # notebook 05 runs once for each
+TASKS = {name: {"tasks": settings.pop("asked", [])} for name, settings in LORAS.items()}  # of it, by notebook 11
 LLMS = config["11"].get("models", {})  # notebook 11 runs once for each, and for each LoRA
 DECLARED = sweeps.declared(config)
 TRAININGS = {name: settings for name, settings in DECLARED.items() if "shipped" not in settings}  # by notebook 04
@@ -185,7 +186,7 @@ def asked_of_llm(name):
     """Notebook 11's own parameters for a language model, or for a LoRA on one, which is compared with its base."""
     if name in LLMS:
         return {"base": name, **LLMS[name]}
-    return {"base": LORAS[name]["base"], "adapter": f"{RUN}/llms/{name}", "compare": [LORAS[name]["base"]]}
+    return {**TASKS[name], "base": LORAS[name]["base"], "adapter": f"{RUN}/llms/{name}", "compare": [LORAS[name]["base"]]}
 
 rule llm_benchmarks:
     input:

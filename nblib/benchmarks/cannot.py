@@ -15,7 +15,7 @@ class CannotWMT(Correlation):
     averaged = True
     sample_size = 750
     dev_sets = (DevSet("eval", ("official",), most=500),)
-    llm = "similarity"
+    llm = ("similarity",)
 
     def read(self, split: str) -> pd.DataFrame:
         """A row a pair; the official files have no ids: an item's is its index."""

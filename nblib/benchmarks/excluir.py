@@ -18,7 +18,7 @@ class ExcluIR(Choice):
     averaged = True
     sample_size = 100
     dev_sets = (DevSet("test", ("official",), form="mini"),)
-    llm = "ranking"
+    llm = ("ranking",)
 
     def read(self, split: str) -> pd.DataFrame:
         """A row a query."""

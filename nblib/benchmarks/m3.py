@@ -11,7 +11,7 @@ class M3Derived(Correlation):
 
     key, label, metric = "m3", "M3-derived", "spearman"
     forms = ("mini", "official")
-    llm = "similarity"
+    llm = ("similarity",)
 
     def read(self, split: str) -> pd.DataFrame:
         """A row a statement and its variant."""

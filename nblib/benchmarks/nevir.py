@@ -19,7 +19,7 @@ class NevIR(Choice):
     averaged = True
     sample_size = 100
     dev_sets = (DevSet("train_sample", ("official", "nevir")), DevSet("test", ("official", "nevir"), form="mini"))
-    llm = "ranking"
+    llm = ("ranking", "pointwise")
 
     def read(self, split: str) -> pd.DataFrame:
         """A row a query."""

@@ -13,7 +13,7 @@ class SemAntoNeg(Choice):
     similarity = "cosine"
     chance = 100 / 3  # the one of three
     dev_sets = (DevSet("test", ("official",), form="mini"),)
-    llm = "choice"
+    llm = ("choice",)
 
     def read(self, split: str) -> pd.DataFrame:
         """A row an item."""

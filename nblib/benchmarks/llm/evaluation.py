@@ -21,6 +21,7 @@ from nblib.models.language_models import LanguageModel
 CODE_VERSION = 2  # raise it when prompts or the scoring of items change: all is then asked anew
 # Truong §5.2: "high school/college/elementary", with statistics
 MATHEMATICS = "abstract_algebra|mathematics|statistics"
+UNUSABLE = 80  # percent of a task's prompts with one answer, above which its score says nothing
 # What is counted beside a task's main score, as protocol → column of its predictions, after "correct_"
 PROTOCOLS = {
     "ranking": {"given_order": "given", "swapped_order": "swapped", "orders_summed": "summed"},
@@ -70,7 +71,7 @@ def summarise(name: str, table: pd.DataFrame, sampled: bool = False) -> list[dic
     """The scores of a task's predictions: task, benchmark, corpus, split, sample (number of items), part, protocol, metric, and
     `scoring.measure`'s. The first row is the task's, others those of `PROTOCOLS` and of MMLU's groups of subjects."""
     described = task(name)
-    chosen = {("", ""): table}
+    chosen = {("", described.protocol): table}
     for protocol, column in PROTOCOLS.get(described.task_type, {}).items():
         chosen["", protocol] = table.assign(correct=table[f"correct_{column}"])
     if described.task_type == "mmlu":
@@ -87,6 +88,14 @@ def summarise(name: str, table: pd.DataFrame, sampled: bool = False) -> list[dic
     ]
 
 
+def commonest_share(table: pd.DataFrame) -> float:
+    """The percentage of a task's prompts that got its commonest answer: a position, an option or a number; NaN of other tasks."""
+    if "chose_first" in table:
+        return 100 * max(table.chose_first.mean(), 1 - table.chose_first.mean())
+    answers = table.get("similarity", table.get("chosen"))
+    return math.nan if answers is None else 100 * answers.value_counts(normalize=True).iloc[0]
+
+
 def response_biases(name: str, table: pd.DataFrame) -> list[dict[str, Any]]:
     """Response biases of a task's predictions: task, bias (what is counted), value, fair (what it is without one), in percent."""
     task_type, biases = task(name).task_type, []
@@ -94,6 +103,8 @@ def response_biases(name: str, table: pd.DataFrame) -> list[dict[str, Any]]:
         one_position = table.chose_first.isin([0, 1]).mean()
         biases.append(("chose the first document (%)", table.chose_first.mean(), 0.5))
         biases.append(("one position to all of an item's prompts (%)", one_position, math.nan))
+    elif task_type == "pointwise":
+        biases.append(("said Yes (%)", table.said_yes.mean(), 0.5))
     elif task_type == "similarity":
         distinct = table.similarity.nunique()
         answers = f"{distinct} answer{'s' * (distinct > 1)} for {len(table)} pairs"

@@ -49,6 +49,22 @@ def ranking_prompt(document: dict) -> str:
     return template.format(doc_1=document["first"], doc_2=document["second"], q=document["query"])
 
 
+def pointwise(source: str, limit: int, seed: int, **_: Any) -> dict[str, Dataset]:
+    """Each question with each of its two documents, one at a time; the target is 0 (yes) for its own."""
+    rows = _rows(source, limit, seed)
+    kept = rows[["id", "cluster", "question", "query"]]
+    asked = [kept.assign(document=rows.positive, target=0), kept.assign(document=rows.negatives.str[0], target=1)]
+    return _documents(test=pd.concat(asked, ignore_index=True))
+
+
+def pointwise_prompt(document: dict) -> str:
+    """The study's own: no paper asks it of one document."""
+    return (
+        f"Passage: {document['document']}\nQuestion: {document['query']}\n\n"
+        "Does the passage answer the question? Yes or No.\nAnswer:"
+    )
+
+
 def similarity(source: str, limit: int, seed: int, **_: Any) -> dict[str, Dataset]:
     """Pairs of sentences with their score (Truong §5.2)."""
     return _documents(test=_rows(source, limit, seed))

@@ -42,23 +42,34 @@ class LlmTask(NamedTuple):
     benchmark: str
     corpus: str
     metrics: tuple[str, ...] = ("accuracy",)
+    source: str = ""  # the benchmark's name in the catalogue; lm-eval's own tasks have none
+    protocol: str = ""  # where it isn't the benchmark's first
+
+
+def tasks(form: str, ability: Literal["all", "negation", "general"] = "all") -> dict[str, LlmTask]:
+    """The tasks of a form by name: the negation benchmarks (a second protocol has its name at the end), then general ability."""
+    known = {}
+    for source in catalogue.names(form, "negation") if ability != "general" else ():
+        one = catalogue.get(source)
+        for task_type in one.llm:
+            protocol = "" if task_type == one.llm[0] else task_type
+            name = "_".join(filter(None, ["llm", source, protocol]))
+            known[name] = LlmTask(task_type, one.key, one.corpus, one.metrics, source, protocol)
+    for task_type in HARNESS_TYPES if ability != "negation" else ():
+        name = task_type if form == "official" else f"{task_type}_mini"
+        known[name] = LlmTask(task_type, task_type, corpus=name)
+    return known
 
 
 def names(form: str, ability: Literal["all", "negation", "general"] = "all") -> tuple[str, ...]:
-    """The tasks of a form: the negation benchmarks, then general ability."""
-    negation = tuple(f"llm_{name}" for name in catalogue.names(form, "negation") if catalogue.get(name).llm)
-    general = tuple(name if form == "official" else f"{name}_mini" for name in HARNESS_TYPES)
-    return {"negation": negation, "general": general}.get(ability, negation + general)
+    """The names of `tasks`."""
+    return tuple(tasks(form, ability))
 
 
 def task(name: str) -> LlmTask:
     """A task by its name; a StudyError where there is none."""
-    one_of(name, [*names("official"), *names("mini")], "LLM task")
-    if name.startswith("llm_"):
-        benchmark = catalogue.get(name.removeprefix("llm_"))
-        return LlmTask(benchmark.llm, benchmark.key, benchmark.corpus, benchmark.metrics)
-    task_type = name.removesuffix("_mini")
-    return LlmTask(task_type, task_type, corpus=name)
+    known = tasks("official") | tasks("mini")
+    return known[one_of(name, known, "LLM task")]
 
 
 @cache
@@ -70,9 +81,9 @@ def _manager() -> TaskManager:
 
 def _specs(name: str, limit: int, seed: int) -> list[dict]:
     """What lm-eval is asked to load for a task: its YAML, with where the rows come from."""
-    task_type, _, corpus, _ = task(name)
-    if task_type not in HARNESS_TYPES:
-        options = {"source": name.removeprefix("llm_"), "limit": limit, "seed": seed}
+    task_type, _, corpus, _, source, _ = task(name)
+    if source:
+        options = {"source": source, "limit": limit, "seed": seed}
         return [{"task": f"llm_{task_type}", "dataset_kwargs": options}]
     here = not corpora.describe(corpus).official or paths.official_data() is not None
     parts = {task_type: {}}
@@ -95,7 +106,8 @@ def ask(
     Args:
         limit: a random sample of this many items (of MMLU: a subject); 0 for all.
         chat_template: put prompts as a user's turns.
-        batch_size: prompts at once; 0: one where probabilities are read (see `reader`), eight where text is generated.
+        batch_size: prompts at once; 0: on a CPU one where probabilities are read (see `reader`) and eight where text is
+            generated, on a GPU thirty-two times as many.
 
     Raises:
         StudyError: unknown task, no chat template, or no data.
@@ -103,7 +115,8 @@ def ask(
     task_type = task(name).task_type
     if chat_template and not model.tokenizer.chat_template:
         raise StudyError(f"{model.name} has no chat template. Set chat_template to False.")
-    batch_size = batch_size or (8 if task_type in ("similarity", "gsm8k") else 1)
+    generated = task_type in ("similarity", "gsm8k")
+    batch_size = batch_size or (8 if generated else 1) * (32 if model.model.device.type == "cuda" else 1)
     quiet = redirect_stderr(StringIO())  # lm-eval's bars for every step: a notebook keeps what is printed
     with quiet:
         reader = Reader(pretrained=model.model, tokenizer=model.tokenizer, batch_size=batch_size)
@@ -149,6 +162,18 @@ def score_rankings(samples: list[dict]) -> pd.DataFrame:
     return items.assign(correct=items.correct_given & items.correct_swapped).reset_index()
 
 
+def score_pointwise(samples: list[dict]) -> pd.DataFrame:
+    """id, cluster, margin_q1, margin_q2 (by how much "Yes" is likelier of a question's own passage than of the other; log odds),
+    margin (the smaller), said_yes (share of prompts), correct."""
+    prompts = score_choices(samples, ["id", "cluster", "question"])
+    prompts["said_yes"] = prompts.chosen == 0
+    # `margin` is that of the right answer: the odds of "Yes" are its negative where "No" is right
+    by_question = prompts.groupby(["id", "question"], sort=False).margin.sum().unstack().add_prefix("margin_")
+    items = prompts.groupby("id", sort=False).agg(cluster=("cluster", "first"), said_yes=("said_yes", "mean"))
+    items = items.join(by_question).assign(margin=by_question.min(axis=1))
+    return items.assign(correct=items.margin > 0).reset_index()
+
+
 def score_similarities(samples: list[dict]) -> pd.DataFrame:
     """id, cluster, part, score, response, parsed (whether it is a number from −1 to 1), similarity (that number, or 0)."""
     table = pd.DataFrame([sample["doc"] for sample in samples])[["id", "cluster", "part", "score"]]
@@ -187,6 +212,7 @@ def score_gsm8k(samples: list[dict]) -> pd.DataFrame:
 
 SCORE_ITEMS: dict[str, Callable[[list[dict]], pd.DataFrame]] = {
     "ranking": score_rankings,
+    "pointwise": score_pointwise,
     "similarity": score_similarities,
     "choice": score_choices,
     "mmlu": score_mmlu,

@@ -17,7 +17,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 
 class Reader(HFLM):
-    """Probabilities are read prompt by prompt (with a batch size of one), texts are generated in batches.
+    """Probabilities are read prompt by prompt (with a batch size of one, as a CPU likes it), texts are generated in batches.
 
     Logits are computed for an answer's tokens alone: with a vocabulary of 262,144 the others are most of the work.
     """
@@ -33,6 +33,7 @@ class Reader(HFLM):
 
     def _loglikelihood_tokens(self, requests: list[tuple], *options: Any, **named: Any) -> list[tuple[float, bool]]:
         if self.batch_size != 1:
+            self.kept = max((len(answer) for _, _, answer in requests), default=0)
             return super()._loglikelihood_tokens(requests, *options, **named)
         # What the model sees of a request: an answer's last token is only predicted
         seen = [prompt + answer[:-1] for _, prompt, answer in requests]
@@ -45,10 +46,12 @@ class Reader(HFLM):
         return [answers[index] for index in range(len(requests))]
 
     def _model_call(self, inps: torch.Tensor, attn_mask: Any = None, labels: Any = None) -> torch.Tensor:
-        if self.kept and self.shares:
+        if self.kept and self.shares and len(inps) == 1:
             return self._logits(inps[0].tolist(), self.kept)
+        # The shortest prompt of a batch ends where its padding begins: zeros on the right
+        padding = int((inps.flip(1).cumsum(1) == 0).sum(1).max())
         with torch.inference_mode():
-            return self.model(inps, logits_to_keep=self.kept).logits
+            return self.model(inps, logits_to_keep=self.kept and self.kept + padding).logits
 
     def _model_generate(self, context: torch.Tensor, max_length: int, stop: list[str], **options: Any) -> torch.Tensor:
         if self.shares:
