@@ -51,7 +51,9 @@ class Benchmark:
     chance = math.nan  # the score of guessing, percent
     averaged = False  # whether it counts in Truong's average of the negation benchmarks
     dev_sets: tuple[DevSet, ...] = ()
-    llm: tuple[Literal["ranking", "pointwise", "similarity", "choice"], ...] = ()  # how a language model is asked, if it is
+    llm: tuple[
+        Literal["ranking", "pointwise", "similarity", "choice"], ...
+    ] = ()  # how a language model is asked, if it is
     roles: tuple["Role", "Role"] = ("symmetric", "symmetric")  # whose prompts an encoder puts before a pair
     similarity: Literal["cosine"] | None = None  # None: an encoder's own
 
