@@ -106,8 +106,8 @@ def ask(
     Args:
         limit: a random sample of this many items (of MMLU: a subject); 0 for all.
         chat_template: put prompts as a user's turns.
-        batch_size: prompts at once; 0: on a CPU one where probabilities are read (see `reader`) and eight where text is
-            generated, on a GPU thirty-two times as many.
+        batch_size: prompts at once; 0: on a CPU one where probabilities are read (see `reader`) and 8 where text is generated,
+            on a GPU 32 and 512.
 
     Raises:
         StudyError: unknown task, no chat template, or no data.
@@ -116,7 +116,8 @@ def ask(
     if chat_template and not model.tokenizer.chat_template:
         raise StudyError(f"{model.name} has no chat template. Set chat_template to False.")
     generated = task_type in ("similarity", "gsm8k")
-    batch_size = batch_size or (8 if generated else 1) * (32 if model.model.device.type == "cuda" else 1)
+    on_gpu = model.model.device.type == "cuda"
+    batch_size = batch_size or {(False, True): 8, (True, False): 32, (True, True): 512}.get((on_gpu, generated), 1)
     quiet = redirect_stderr(StringIO())  # lm-eval's bars for every step: a notebook keeps what is printed
     with quiet:
         reader = Reader(pretrained=model.model, tokenizer=model.tokenizer, batch_size=batch_size)
