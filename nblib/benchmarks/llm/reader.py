@@ -24,7 +24,8 @@ class Reader(HFLM):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.kept = 0  # logits of so many last tokens; 0: of all
+        self.kept = 0  # logits of so many last tokens
+        self.seen: set[tuple[int, ...]] = set()  # what the model sees of each request
         layers = DynamicCache(config=self.model.config).layers
         # Only of layers that keep nothing but earlier tokens can a cache be cut
         self.shares = all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers)
@@ -32,11 +33,12 @@ class Reader(HFLM):
         self.cache = DynamicCache()  # all tokens': a mask chooses those within a window
 
     def _loglikelihood_tokens(self, requests: list[tuple], *options: Any, **named: Any) -> list[tuple[float, bool]]:
+        # What the model sees of a request: an answer's last token is only predicted
+        seen = [prompt + answer[:-1] for _, prompt, answer in requests]
+        self.seen = set(map(tuple, seen))
         if self.batch_size != 1:
             self.kept = max((len(answer) for _, _, answer in requests), default=0)
             return super()._loglikelihood_tokens(requests, *options, **named)
-        # What the model sees of a request: an answer's last token is only predicted
-        seen = [prompt + answer[:-1] for _, prompt, answer in requests]
         answers: dict[int, tuple[float, bool]] = {}
         # In this order, what a prompt shares with any earlier one, it shares with the one before
         for _, group in groupby(sorted(range(len(requests)), key=seen.__getitem__), key=seen.__getitem__):
@@ -48,10 +50,21 @@ class Reader(HFLM):
     def _model_call(self, inps: torch.Tensor, attn_mask: Any = None, labels: Any = None) -> torch.Tensor:
         if self.kept and self.shares and len(inps) == 1:
             return self._logits(inps[0].tolist(), self.kept)
-        # The shortest prompt of a batch ends where its padding begins: zeros on the right
-        padding = int((inps.flip(1).cumsum(1) == 0).sum(1).max())
+        # The last tokens of each prompt, [batch, kept]: a batch's prompts end in few places, and their logits are all it needs
+        ends = torch.tensor([self._length(row) for row in inps.tolist()], device=inps.device)
+        last = (ends[:, None] + torch.arange(-self.kept, 0, device=inps.device)).clamp(min=0)
+        positions, places = last.unique(return_inverse=True)
         with torch.inference_mode():
-            return self.model(inps, logits_to_keep=self.kept and self.kept + padding).logits
+            logits = self.model(inps, logits_to_keep=positions).logits
+        return logits[torch.arange(len(inps), device=inps.device)[:, None], places]
+
+    def _length(self, row: list[int]) -> int:
+        """Where a prompt ends, which lm-eval pads with zeros on the right; a token may be a zero, too."""
+        shortest = len(row) - next((count for count, token in enumerate(reversed(row)) if token), 0)
+        return next((end for end in range(shortest, len(row) + 1) if tuple(row[:end]) in self.seen), shortest)
+
+    def _select_cont_toks(self, logits: torch.Tensor, contlen: int, inplen: int | None = None) -> torch.Tensor:
+        return logits[-contlen:]  # `_model_call` gives each prompt's last ones
 
     def _model_generate(self, context: torch.Tensor, max_length: int, stop: list[str], **options: Any) -> torch.Tensor:
         if self.shares:

@@ -31,7 +31,7 @@ MODELS = {
 }
 EXAMPLES = [7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
 ENDS = [[20, 21, 22], [20, 21, 23, 24, 25, 26], [30], [], [20, 21, 22, 40]]
-PROMPTS = [*([*EXAMPLES, *end] for end in ENDS), [9], [31, 32, 33]]
+PROMPTS = [*([*EXAMPLES, *end] for end in ENDS), [9], [31, 32, 33], [34, 35, 0, 0]]  # zeros, as padding has
 ANSWERS = [[41], [42], [43, 44, 45], [41, 46]]
 
 
