@@ -18,12 +18,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from nblib import artefacts, paths, stats
+from nblib import artefacts, corpora, paths, stats
 from nblib.corpora import files
 from nblib.errors import StudyError, one_of, readable
 from nblib.results import published
 
-KEYS = ["id", "question", "gold"]
 ANSWER = ["response", "strict", "correct", "correct_flexible"]
 REPEATS = 3  # of a passage: a repetition
 PASSAGE, SIDE = 4, 2  # of how many words, as a line or sentence of its own, and as a side of one chain of equations
@@ -46,18 +45,25 @@ MINIMUM = 30  # errors, below which no share is given
 def load(base: str | Path, tuned: str | Path) -> pd.DataFrame:
     """Two models' answers, in notebook 11's `<run_dir>/scores/<model>/gsm8k_test.parquet`, to the problems that both have: id,
     question, gold (the solution), and with the prefixes base_ and tuned_: response, strict (the extracted answer), correct,
-    correct_flexible (by the last number). A StudyError: there is no such file, or no problem in common."""
+    correct_flexible (by the last number). A StudyError: there is no such file, no problem in common, or as `with_problems`."""
     tables = []
     for prefix, file in (("base_", base), ("tuned_", tuned)):
         if not paths.resolve(file).is_file():
             raise StudyError(f"No answers to GSM8K at {file}. Make them: nblib run 11 out.ipynb.")
         with readable(file, "It must be notebook 11's answers to GSM8K."):
-            table = artefacts.read_table(file)[KEYS + ANSWER]
+            table = artefacts.read_table(file)[["id", *ANSWER]]
         tables.append(table.rename(columns={column: prefix + column for column in ANSWER}))
-    joined = pd.merge(*tables, on=KEYS, validate="1:1")
+    joined = pd.merge(*tables, on="id", validate="1:1")
     if joined.empty:
         raise StudyError(f"{base} and {tuned} have no problem in common: are they of the same split?")
-    return joined
+    return with_problems(joined, Path(tuned).stem.removesuffix("_test"))
+
+
+def with_problems(answers: pd.DataFrame, corpus: str) -> pd.DataFrame:
+    """Answers with the question and the solution (gold) of the problem that each `id`, a place in the test split, is about; for
+    errors see `corpora.load`."""
+    problems = corpora.load(corpus, "test")[["question", "answer"]].rename(columns={"answer": "gold"})
+    return answers.merge(problems.assign(id=problems.index.astype(str)), on="id", validate="1:1")
 
 
 def repeats(solution: str) -> bool:

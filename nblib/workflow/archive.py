@@ -15,7 +15,6 @@ from nblib.results import scoreboard
 
 # Records of trainings, per-item predictions and results of each system
 PARTS = ["trainings/*/*", "scores/*/*", "results/*", "figures/04_encoder_training/fig_training_*.csv*"]
-TEXTS = "gsm8k_*"  # files with a data set's texts, which we don't distribute
 COMPARING = ("08_hedge_trainings", "09_nevir_architectures", "10_semantoneg_families")
 PARAMETERS = {name[:2]: f"{name[:2]}_parameters.json" for name in COMPARING}  # by the notebook's number
 
@@ -38,7 +37,7 @@ def pack(scale: str, target: Path) -> None:
     # The tables behind the figures that show an exhibit without numbers: notebook 13 looks for them
     pictures = {f"figures/{one['file'].replace('{system}', '*')}.csv*" for one in scoreboard.pictures()}
     files = {file for part in {*PARTS, *pictures} for file in run.glob(part)}
-    files = {file for file in files if file.is_file() and not file.match(TEXTS)}
+    files = {file for file in files if file.is_file()}
     contents |= {file.relative_to(run).as_posix(): file.read_bytes() for file in files}
     with paths.write_atomically(target) as draft, tarfile.open(draft, "w:xz") as tar:
         for name, content in sorted(contents.items()):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from nblib import artefacts, paths
+from nblib import artefacts, corpora, paths
 from nblib.analysis import gsm8k
 from nblib.analysis.gsm8k import CATEGORIES, LABELS, UNDECIDED, calculations, count_types
 from nblib.corpora import files
@@ -15,18 +15,21 @@ from nblib.errors import StudyError
 
 def leave_answers(file, **columns):
     """Three answers as notebook 11 leaves them."""
-    table = pd.DataFrame({"id": ["a", "b", "c"], "question": ["A?", "B?", "C?"], "gold": "So.\n#### 1"})
-    table = table.assign(response=["#### 1", "#### 2", "#### 3"], strict=list("123"), correct=[True, False, False])
+    table = pd.DataFrame({"id": ["0", "1", "2"]}).assign(
+        response=["#### 1", "#### 2", "#### 3"], strict=list("123"), correct=[True, False, False]
+    )
     return artefacts.write_table(table.assign(correct_flexible=[True, False, True], **columns), file)
 
 
 def test_two_models_are_joined_on_the_problems_both_were_asked(tmp_path):
-    base = leave_answers(tmp_path / "base.parquet")
-    joined = gsm8k.load(base, leave_answers(tmp_path / "tuned.parquet", response=list("xyz"), id=["x", "b", "c"]))
-    assert joined.id.tolist() == ["b", "c"]
+    base = leave_answers(tmp_path / "gsm8k_mini_test.parquet")
+    tuned = leave_answers(tmp_path / "tuned" / "gsm8k_mini_test.parquet", response=list("xyz"), id=["7", "1", "2"])
+    joined = gsm8k.load(base, tuned)
+    assert joined.id.tolist() == ["1", "2"]
+    assert joined.question.tolist() == corpora.load("gsm8k_mini", "test").question[1:3].tolist()
     assert joined.base_response.tolist() == ["#### 2", "#### 3"] and joined.tuned_response.tolist() == ["y", "z"]
     with pytest.raises(StudyError, match="no problem in common"):
-        gsm8k.load(base, leave_answers(tmp_path / "other.parquet", question="What?"))
+        gsm8k.load(base, leave_answers(tmp_path / "other" / "gsm8k_mini_test.parquet", id=list("789")))
     with pytest.raises(StudyError, match="nblib run 11"):
         gsm8k.load(base, tmp_path / "scores" / "nobody" / "gsm8k_test.parquet")
 

@@ -21,10 +21,14 @@ SPOILT = [
 
 def leave(run, model, problems, solutions):
     """Predictions as notebook 11 leaves them."""
-    table = pd.DataFrame(problems).rename(columns={"answer": "gold"})
-    table = table.assign(id=table.index.astype(str), response=solutions)
-    answers, gold = (table[column].str.extract("#### (.+)$")[0] for column in ("response", "gold"))
-    table = table.assign(strict=answers.fillna("[invalid]"), correct=answers == gold, correct_flexible=answers == gold)
+    table = pd.DataFrame({"response": solutions, "solution": [problem["answer"] for problem in problems]})
+    answers, gold = (table[column].str.extract("#### (.+)$")[0] for column in table)
+    table = table.assign(
+        id=table.index.astype(str),
+        strict=answers.fillna("[invalid]"),
+        correct=answers == gold,
+        correct_flexible=answers == gold,
+    )
     return str(artefacts.write_table(table, run / "scores" / model / "gsm8k_mini_test.parquet"))
 
 

@@ -19,7 +19,6 @@ FILES = {
     "encoders/small/model.safetensors": "weights",
     "scores/small/nevir_test.parquet": "items",
     "trainings/small/epochs.csv": "epochs",
-    "scores/small/gsm8k_test.parquet": "questions",
     "scores/small/mteb/full.json": "{}",
     "results/07_small.csv": "a,b",
     "figures/04_encoder_training/fig_training_small.csv": "epochs",

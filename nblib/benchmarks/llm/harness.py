@@ -198,13 +198,13 @@ def score_hellaswag(samples: list[dict]) -> pd.DataFrame:
 
 
 def score_gsm8k(samples: list[dict]) -> pd.DataFrame:
-    """id (the index in the test set), cluster, question, gold (the solution), response, strict and flexible (the answers that
-    the harness's two filters extract), correct (the strict one), correct_flexible."""
+    """id (the index in the test set), cluster, response, strict and flexible (the answers that the harness's two filters find),
+    correct (the strict one), correct_flexible."""
     items: dict[int, dict] = {}
     for sample in samples:
-        number, document = sample["doc_id"], sample["doc"]
+        number = sample["doc_id"]
         item = items.setdefault(number, {"id": str(number), "cluster": number})
-        item |= {"question": document["question"], "gold": document["answer"], "response": sample["resps"][0][0]}
+        item["response"] = sample["resps"][0][0]
         extraction = sample["filter"].partition("-")[0]  # strict-match, flexible-extract
         item[extraction] = sample["filtered_resps"][0]
         item["correct" if extraction == "strict" else "correct_flexible"] = bool(sample["exact_match"])
