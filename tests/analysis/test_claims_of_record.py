@@ -8,11 +8,13 @@ import pytest
 from nblib import paths, results
 from nblib.analysis import claims
 from nblib.benchmarks import catalogue, scoring
+from nblib.benchmarks.llm import evaluation
 from nblib.results import measurements, scoreboard
 from nblib.workflow import archive
 
 BASE = "all-mpnet-base-v2"
 RETRIEVERS = ("TF-IDF", BASE, "all-MiniLM-L6-v2")
+QWEN = ("qwen2.5-coder-0.5b-instruct-q4", "qwen2.5-coder-1.5b-instruct-q4")
 BY_EDIT = ("hedge-mpnet", "nevir-mpnet", "nevir-multi-vector-mpnet", "maxsim-all-MiniLM-L6-v2")
 
 
@@ -30,6 +32,9 @@ def measured(run):
     for system, name in [(system, "nevir") for system in RETRIEVERS] + [(BASE, "cannot_wmt")]:
         summary = scoring.summarise(catalogue.get(name), {"test": scoring.load_predictions(run, system, name)})
         rows += [{**row, "system": system} for row in summary]
+    for system in QWEN:
+        answers = scoring.load_predictions(run, system, "llm_nevir_pointwise")
+        rows += [{**row, "system": system} for row in evaluation.summarise("llm_nevir_pointwise", answers, True)]
     recorded = measurements.read(paths.FIGURES / "official" / "measurements.csv")
     by_edit = recorded[recorded.part.isin(["negation_undone", "scope_changed"]) & recorded.system.isin(BY_EDIT)]
     return pd.concat([results.record(rows, scale="official"), by_edit], ignore_index=True)
@@ -66,6 +71,13 @@ def test_first_stage_retrievers_rank_below_chance_and_the_type_of_edit_makes_a_d
     row, _ = checked("weller-edit-types")
     assert row.verdict == claims.NOT_SUPPORTED
     assert row.measured.count("the intervals are disjoint") == len(BY_EDIT)
+
+
+def test_the_larger_of_two_language_models_ranks_better_and_the_larger_encoder_does_not_on_every_benchmark(checked):
+    row, most = checked("weller-model-size")
+    assert row.verdict == most == claims.PARTLY
+    assert "qwen2.5-coder-1.5b-instruct-q4 55.2 (51.2 to 59.2, n = 600); the intervals are disjoint" in row.measured
+    assert "all-mpnet-base-v2 8.1 (+1.0, -0.8" in row.measured and "all-mpnet-base-v2 70.9 (+7.8, +5.4" in row.measured
 
 
 def test_training_on_negations_helps_on_three_benchmarks_of_four(checked):

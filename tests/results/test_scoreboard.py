@@ -76,7 +76,10 @@ def test_a_printed_system_is_sought_under_its_own_name_first_and_by_the_stand_in
     assert names == ["H-MPNet", "hedge-mpnet", "hedge-minilm"]
     in_two = [scoreboard.candidates("truong", table, "Only negation")[1:] for table in ("Table 2", "Table 3")]
     variant = {"system": "all-MiniLM-L6-v2", "variant": "only-negation"}
-    assert in_two == [[(variant, True)], [({"system": "hedge-gemma-negation"}, True)]]
+    assert in_two == [
+        [(variant, True)],
+        [({"system": f"hedge-{base}-negation"}, True) for base in ("qwen-0.5b", "gemma")],
+    ]
     assert scoreboard.printed_system("truong", "Table 1", "hedge-mpnet") == "HedgeMPNet"
 
 
