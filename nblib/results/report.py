@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from html import escape
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import pandas as pd
 from itables import JavascriptFunction
@@ -59,7 +60,9 @@ def build(scale: str) -> Path:
             _write(page, OUTSIDE.sub(r"\1", page.read_text(encoding="utf-8")))
         for file in (figures / name for name in FILES if (figures / name).is_file()):
             _write(source / file.name, file.read_text(encoding="utf-8").replace(*FONT))
-        stopped = [_copy(file, source / "notebooks" / file.relative_to(root)) for file in executed]
+        stopped = [
+            _copy(file, source / "notebooks" / file.relative_to(root).with_stem(_page(file.stem))) for file in executed
+        ]
         if not own and predictions.is_file():
             shutil.unpack_archive(predictions, folder, filter="data")
         if not (items := _items(run if own else Path(folder))):
@@ -80,9 +83,18 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
+def _page(system: str) -> str:
+    """A system's name as that of a page: what means something in an address is escaped, as it is there but with another sign."""
+    return quote(system, safe="+").replace("%", "=")
+
+
+def _system(page: str) -> str:
+    return unquote(page.replace("=", "%"))
+
+
 def _copy(file: Path, target: Path) -> str:
     """Copy an executed notebook with its code folded; return a sentence about the error that it stopped with, "" without."""
-    name, stopped = target.stem, ""
+    name, stopped = file.stem, ""
     with readable(file, "Remove it and execute it again."):
         notebook = json.loads(file.read_text(encoding="utf-8").replace(*FONT))
         for cell in notebook["cells"]:
@@ -109,7 +121,7 @@ def _notebooks(folder: Path) -> str:
         heading = re.search(r'"# ([^:("\\]+)|$', pages[0].read_text(encoding="utf-8"))[1] or entry.stem
         entries.append(f"{heading} <notebooks/{entry.stem}>")
         if entry.is_dir():
-            below = listed("", "\n".join(f"{page.stem} <{entry.name}/{page.stem}>" for page in pages))
+            below = listed("", "\n".join(f"{_system(page.stem)} <{entry.name}/{page.stem}>" for page in pages))
             _write(entry.with_suffix(".md"), f"# {heading}\n\nExecuted once for each of:\n\n{below}")
     return listed(":caption: Notebooks", "\n".join(entries))
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from urllib.parse import unquote, urlparse
 
 import nbformat
 import pandas as pd
@@ -40,6 +41,7 @@ def site(tmp_path_factory):
         docs, run = paths.NOTEBOOKS.parent / "docs", root / "runs" / "toy"
         (root / "docs").symlink_to(docs)
         execute(run / "notebooks" / "07_toys" / "a.ipynb", *OUTPUTS)
+        execute(run / "notebooks" / "07_toys" / "run#3 50%?.ipynb", *OUTPUTS)
         error = new_output("error", ename="KeyError", evalue="'<x>'\n\n2", traceback=["KeyError"])
         execute(run / "notebooks" / "07_toys" / "b.ipynb", error)
         execute(run / "notebooks" / "07_toys" / ".ipynb_checkpoints" / "a-checkpoint.ipynb")
@@ -78,7 +80,7 @@ def test_a_page_has_its_code_folded_its_figure_and_formula_and_no_bar(site):
     (figure,) = (site / "_images").glob("*.svg")
     assert figure.name in page and "'DejaVu Sans', Verdana" in figure.read_text()
     assert "<h1>07 Toys: does it see? (a)<" in page
-    assert {file.stem for file in (site / "notebooks" / "07_toys").iterdir()} == {"a", "b"}
+    assert {file.stem for file in (site / "notebooks" / "07_toys").iterdir()} == {"a", "b", "run=233=2050=25=3F"}
 
 
 def test_the_page_of_items_has_every_row_and_the_systems_without_adapters_first(site):
@@ -118,3 +120,15 @@ def test_a_run_that_goes_on_says_what_it_lacks_and_a_damaged_or_missing_one_how_
         report.build("toy")
     assert (tmp_path / "runs/toy/site/index.html").read_text() == page
     assert len(list((tmp_path / "runs/toy").iterdir())) == 3
+
+
+def test_links_to_a_system_of_any_name_lead_somewhere(site):
+    linked = []
+    for page in [site / "index.html", *(site / "notebooks").rglob("*.html")]:
+        for target in re.findall(r'(?:href|src)="([^"]+)"', page.read_text(encoding="utf-8")):
+            address = urlparse(target)
+            if not address.scheme and address.path:
+                linked.append((page.parent / unquote(address.path)).resolve())
+    assert [path for path in linked if not path.exists()] == []
+    (listed,) = {path for path in linked if path.name.startswith("run=") and path.suffix == ".html"}
+    assert "(run#3 50%?)" in listed.read_text(encoding="utf-8") and not re.search("[#?% ]", listed.name)
