@@ -107,7 +107,7 @@ def read(folder: Path, kind: str, *, allow_remote_code: bool = False, device: st
         device: None takes a GPU where there is one.
 
     Raises:
-        ModelError: the library can't read it.
+        ModelError: the library can't read it, or compute with it.
         StudyError: see `completeness`.
     """
     import sentence_transformers
@@ -119,6 +119,11 @@ def read(folder: Path, kind: str, *, allow_remote_code: bool = False, device: st
             completeness.check_model(model, whole, folder if whole != folder else None)
             if whole != folder:
                 _merge_lora(model, folder)
+        # Settings that the library takes without a look fail at the first text
+        if kind == "CrossEncoder":
+            model.predict([("A text.", "Another.")], show_progress_bar=False)
+        else:
+            model.encode_query(["A text."], show_progress_bar=False)
         return model
     except StudyError:
         raise

@@ -157,3 +157,19 @@ def test_the_same_model_has_one_fingerprint_wherever_it_is_and_saved_again(bases
         assert identity.fingerprint(copied.model) == fingerprint
     copied.model.save_pretrained(str(tmp_path / "again"))
     assert copied.fingerprint == systems.load("again", device="cpu").fingerprint == fingerprint
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change"),
+    [
+        ("encoder", SAVED, {"truncate_dim": "8"}),
+        ("encoder", SAVED, {"prompts": {"query": 7}, "default_prompt_name": "query"}),
+        ("encoder", MODULE, {"max_seq_length": "long"}),
+        ("cross", SAVED, {"prompts": {"mine": 7}, "default_prompt_name": "mine"}),
+    ],
+)
+def test_a_setting_that_the_library_cannot_compute_with_is_refused_at_once(bases, tmp_path, kind, name, change):
+    file = shutil.copytree(bases[kind][0], tmp_path / "changed") / name
+    file.write_text(json.dumps(merged(json.loads(file.read_text()), change)))
+    with pytest.raises(StudyError, match="changed could not be loaded as a"):
+        systems.load(str(tmp_path / "changed"), device="cpu")
