@@ -37,8 +37,12 @@ class Scores(NamedTuple):
 
 
 def scorable(system: System, names: Sequence[str]) -> list[str]:
-    """The benchmarks that a system can do: without embeddings, the choices among texts."""
-    return [name for name in names if isinstance(system, BiEncoder) or isinstance(catalogue.get(name), Choice)]
+    """The benchmarks that a system can do: without embeddings, the choices among texts; of two towers without a default route,
+    those of queries and documents."""
+    known = {name: catalogue.get(name) for name in names}
+    if not isinstance(system, BiEncoder):
+        return [name for name, benchmark in known.items() if isinstance(benchmark, Choice)]
+    return [name for name, one in known.items() if "symmetric" not in one.roles or system.encoder.symmetric]
 
 
 def score(system: System, names: Sequence[str], run_dir: str | Path, *, dev_splits: bool = True) -> Scores:
@@ -50,6 +54,8 @@ def score(system: System, names: Sequence[str], run_dir: str | Path, *, dev_spli
     """
     if others := sorted(set(names) - set(scorable(system, names))):
         why = "without embeddings it can only choose among texts"
+        if isinstance(system, BiEncoder):
+            why = "its two towers have no default route, so it encodes queries and documents alone"
         raise ScoreError(f"{system.name} ({system.architecture}) can't do {', '.join(others)}: {why}.")
     make_room(system, run_dir)
     rows, predictions = [], {}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,18 @@ class Encoder:
     adapter: str = ""  # key of the adapter's weighting
     cacheable: bool = True  # on disk; embeddings of a model in training are kept in `memory`
     memory: dict = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether texts can be encoded without a role: two towers need a default route for that."""
+        from sentence_transformers.base.modules import Router
+
+        if not isinstance(next(iter(self.model.children()), None), Router):
+            return True
+        try:
+            return bool(len(self.model.encode(["A text."], show_progress_bar=False)))
+        except ValueError:
+            return False
 
     def prompt(self, role: Role) -> str:
         """What the model puts before a text in this role (symmetric: STS, paraphrases)."""

@@ -114,7 +114,8 @@ def score(given: argparse.Namespace) -> None:
             shown = rows.assign(interval=tables.interval_text(rows.ci_low, rows.ci_high), n=rows.n.astype(int))
             shown = shown["benchmark corpus split part metric value interval n".split()]
             sys.stdout.write(f"{system.name}\n{shown.to_string(index=False, float_format='{:.2f}'.format)}\n")
-        if given.benchmarks is None and system.architecture == "bi-encoder" and not given.brief:
+        profiled = system.architecture == "bi-encoder" and scoring.scorable(system, ["negation_profile"])
+        if given.benchmarks is None and profiled and not given.brief:
             predicted = encoder_card.score_profile(system, given.run_dir)  # seconds, as its texts are few
             said = encoder_card.describe_profile(system.name, negation_profile.profile(predicted))
             sys.stdout.write(f"{said}\n")

@@ -6,12 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Router
 from support.encoders import tiny
 from torch import nn
 
 from nblib import artefacts, results
 from nblib.benchmarks import catalogue, scoring
-from nblib.models import encoders, rankers
+from nblib.models import encoders, rankers, systems
 from nblib.models.systems import BiEncoder
 from nblib.results import published
 
@@ -62,6 +64,18 @@ def test_without_embeddings_a_system_only_chooses(tmp_path):
     with pytest.raises(scoring.ScoreError, match=r"Random \(chance\) can't do cannot_wmt_mini"):
         scoring.score(rankers.Chance(), ["nevir_mini", "cannot_wmt_mini"], tmp_path)
     assert not (tmp_path / "scores").exists()
+
+
+def test_two_towers_without_a_default_route_are_scored_on_search_alone(tiny_encoder_folder, tmp_path):
+    towers = [list(SentenceTransformer(str(tiny_encoder_folder), device="cpu")) for _ in range(2)]
+    router = Router.for_query_document(*towers, None, allow_empty_key=False)
+    SentenceTransformer(modules=[router], device="cpu").save(str(tmp_path / "towers"))
+    system = systems.load(str(tmp_path / "towers"), device="cpu")
+    names = ["semantoneg_mini", "nevir_mini", "stsb_mini"]
+    assert scoring.scorable(system, [*names, "negation_profile"]) == ["nevir_mini"]
+    assert scoring.score(system, ["nevir_mini"], tmp_path).summary.n[0] == 100
+    with pytest.raises(scoring.ScoreError, match=r"towers \(bi-encoder\) can't do semantoneg_mini: its two towers"):
+        scoring.score(system, names[:1], tmp_path)
 
 
 @pytest.mark.official
