@@ -2,7 +2,6 @@
 # Each notebook runs in a process of its own through `nblib run`. A rule's inputs are the notebook, the nblib modules it
 # reaches and the files it reads; its outputs are the executed notebook and the files that other rules read. Parameters
 # and the registry entries behind them are compared with those of the last run. `priority` is on what others wait for.
-
 import json
 import re
 import sys
@@ -24,8 +23,7 @@ EXECUTE = f"{NBLIB} run {{input[0]}} {{output[0]}} -y {{params.json:q}} > {{log}
 ADAPTED = sweeps.by_file_name(config["06"]["encoders"])  # notebook 06 runs once for each
 ENCODERS = sweeps.by_file_name(config["07"]["encoders"])  # notebook 07 runs once for each
 RANKERS = sweeps.by_file_name(config["09"]["rankers"])  # `nblib score` runs once for each
-LORAS = config.get("05", {}).get("loras", {})  # notebook 05 runs once for each
-TASKS = {name: {"tasks": settings.pop("asked", [])} for name, settings in LORAS.items()}  # of it, by notebook 11
+LORAS = config.get("05", {}).get("loras", {})  # notebook 05 runs once for each; `asked`: notebook 11's tasks for it
 LLMS = config["11"].get("models", {})  # notebook 11 runs once for each, and for each LoRA
 DECLARED = sweeps.declared(config)
 TRAININGS = {name: settings for name, settings in DECLARED.items() if "shipped" not in settings}  # by notebook 04
@@ -123,7 +121,7 @@ rule train:
 rule llm_lora:
     input: notebook("05_llm_lora"), ANCHORS, "data/published/prompts.json", "data/published/truong.csv"
     params:
-        json=lambda w: parameters(LORAS[w.lora], name=w.lora, anchors=ANCHORS),
+        json=lambda w: parameters(sweeps.parameters(LORAS[w.lora]), name=w.lora, anchors=ANCHORS),
         entries=lambda w: registered(LORAS[w.lora]["base"]),
     priority: 2
     output: executed("05_llm_lora", "{lora}"), update(f"{RUN}/trainings/{{lora}}/training.json")
@@ -186,7 +184,8 @@ def asked_of_llm(name):
     """Notebook 11's own parameters for a language model, or for a LoRA on one, which is compared with its base."""
     if name in LLMS:
         return {"base": name, **LLMS[name]}
-    return {**TASKS[name], "base": LORAS[name]["base"], "adapter": f"{RUN}/llms/{name}", "compare": [LORAS[name]["base"]]}
+    base, tasks = LORAS[name]["base"], LORAS[name].get("asked", [])
+    return {"base": base, "adapter": f"{RUN}/llms/{name}", "compare": [base], "tasks": tasks}
 
 rule llm_benchmarks:
     input:
