@@ -67,3 +67,10 @@ def test_the_benchmarks_are_the_miniatures_or_all_and_never_the_material():
     assert set(corpora.entries()) > contamination.NO_BENCHMARKS and not contamination.NO_BENCHMARKS & set(official)
     assert {"stsb_mini", "nevir_mini"} <= set(mini) < set(official)
     assert set(official) - set(mini) == {name for name, corpus in corpora.entries().items() if corpus.official}
+
+
+def test_of_a_collection_that_is_trained_on_only_what_is_held_out_is_looked_at():
+    for name in contamination.TRAINED_ON:
+        trained = set(corpora.load(name, "train").id)
+        assert len(contamination.held_out(name)) and trained.isdisjoint(contamination.held_out(name).id)
+    assert len(contamination.held_out("stsb_mini")) == len(corpora.load("stsb_mini"))
