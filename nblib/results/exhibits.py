@@ -64,8 +64,11 @@ def describe_exhibit(rows: pd.DataFrame) -> str:
 
 
 def describe_agreement(board: pd.DataFrame) -> str:
-    """The agreement of a run in one sentence: over scores, each once however many tables repeat it."""
-    scores = board[board.difference.notna() & ~board.metric.str.startswith("cosine")]
+    """The agreement of a run in two sentences: how many of all printed numbers are compared, and of scores (without those of
+    guessing), each once however many tables repeat it, how many agree."""
+    numbers = board[board.published.notna()].drop_duplicates(["system", "benchmark", "metric", "published"])
+    stood_in, not_run = (int((numbers.measured == how).sum()) for how in ("stand-in", "not run"))
+    scores = board[board.difference.notna() & ~board.metric.str.startswith("cosine") & (board.system != "Random")]
     once = scores.drop_duplicates(["benchmark", "published", "value"])
     parts = []
     for measured, phrase in [("full", "in full"), ("sample", "on samples"), ("other protocol", "by another protocol")]:
@@ -74,4 +77,8 @@ def describe_agreement(board: pd.DataFrame) -> str:
             agree, gaps = rows.agrees.isin(AGREEING).sum(), rows.difference.abs()
             spread = f"median difference {gaps.median():.2f}, largest {gaps.max():.2f} points"
             parts.append(f"{agree} of {len(rows)} measured {phrase} ({spread})")
-    return f"Printed scores that agree with ours, each counted once: {'; '.join(parts)}." if parts else ""
+    if not parts:
+        return ""
+    counted = f"Of {len(numbers)} printed numbers {len(numbers) - stood_in - not_run} are compared with ours, {stood_in} have a"
+    counted += f" stand-in, {not_run} were not run."
+    return f"{counted} Scores that agree with ours, each counted once: {'; '.join(parts)}."
