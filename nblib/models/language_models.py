@@ -156,6 +156,9 @@ def fingerprint(language_model: LanguageModel) -> str:
             (key, str(sorted(value) if isinstance(value, set) else value)) for key, value in options
         )
     told = getattr(language_model.model, "generation_config", None)
+    ends = getattr(told, "eos_token_id", None)  # alone decides where an answer ends
     told = {key: value for key, value in (told.to_diff_dict() if told else {}).items() if not UNTOLD.search(key)}
+    if ends != language_model.model.config.eos_token_id:
+        told["eos_token_id"] = ends
     files = identity.tokenizer_files(language_model.tokenizer)
     return identity.fingerprint(language_model.model, settings, files, *([sorted(told.items())] if told else []))

@@ -153,7 +153,9 @@ def test_a_fingerprint_knows_what_generation_is_told_beside_the_configurations_t
     model.model.generation_config.pad_token_id = 3  # in the configuration, too, where it means anything
     assert language_models.fingerprint(model) == plain
     model.model.generation_config.repetition_penalty = 1.3
-    assert language_models.fingerprint(model) != plain
+    penalised = language_models.fingerprint(model)
+    model.model.generation_config.eos_token_id = [3, 5]
+    assert len({plain, penalised, language_models.fingerprint(model)}) == 3
 
 
 def edit_base(lora, name):
