@@ -4,8 +4,6 @@ Two contrasting queries share two passages, each the answer to one of them alone
 fact, like NevIR's documents; exclusions name what the query leaves out, like ExcluIR's.
 """
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from nblib import corpora, paths
@@ -29,13 +27,9 @@ def held_out_anchors() -> pd.DataFrame:
     return table.loc[table.id.isin(held_out_ids()), ["id", "register", "anchor", *VARIANTS]].reset_index(drop=True)
 
 
-CONTRASTS = ("contrast_mini", "contrast_more")  # the first collection, and the second, of longer and plainer passages
-
-
-def contrast_passages(split: str, collections: Sequence[str] = CONTRASTS) -> pd.DataFrame:
-    """Contrast passages of "train", "dev" or "test" of one collection or of both: `PAIRED`."""
-    tables = [corpora.load(name, split) for name in collections]
-    return pd.concat(tables, ignore_index=True).rename(columns=NEVIR_NAMES)[PAIRED]
+def contrast_passages(split: str, collection: str = "contrast_mini") -> pd.DataFrame:
+    """Contrast passages of "train", "dev" or "test": `PAIRED`. The second collection is "contrast_more"."""
+    return corpora.load(collection, split).rename(columns=NEVIR_NAMES)[PAIRED]
 
 
 def exclusions(split: str) -> pd.DataFrame:

@@ -125,8 +125,8 @@ def _shuffled(table: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 TABLES: dict[str, Callable[[Kind, pd.DataFrame, int], pd.DataFrame]] = {
     "statements": lambda kind, split_anchors, seed: triples.training_set(split_anchors, "both"),
-    "contrast": lambda kind, _, seed: _shuffled(authored.contrast_passages("train", authored.CONTRASTS[:1]), seed),
-    "contrast_more": lambda kind, _, seed: _shuffled(authored.contrast_passages("train", authored.CONTRASTS[1:]), seed),
+    "contrast": lambda kind, _, seed: _shuffled(authored.contrast_passages("train"), seed),
+    "contrast_more": lambda kind, _, seed: _shuffled(authored.contrast_passages("train", "contrast_more"), seed),
     "exclusions": lambda kind, _, seed: _shuffled(authored.exclusions("train"), seed),
     "retention": retention,
     "passages": lambda kind, _, seed: batches.groups(_shuffled(passages(), seed), size=2),  # as passages are long

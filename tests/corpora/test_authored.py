@@ -1,5 +1,7 @@
 """The authored texts: which anchors are held out, and that no item is in two splits."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,10 @@ def test_the_committed_list_is_the_seeds_choice():
     assert authored.held_out_ids() == sorted(drawn.tolist())
 
 
-@pytest.mark.parametrize("read", [authored.contrast_passages, authored.exclusions])
+MORE = partial(authored.contrast_passages, collection="contrast_more")
+
+
+@pytest.mark.parametrize("read", [authored.contrast_passages, MORE, authored.exclusions])
 def test_no_item_is_in_two_splits(read):
     parts = {split: read(split) for split in ("train", "dev", "test")}
     texts = {split: {*part.anchor, *part.twin, *part.positive, *part.negative} for split, part in parts.items()}

@@ -146,7 +146,7 @@ def test_no_held_out_text_is_used_for_retention(mixture, split_anchors):
 def test_other_architectures_take_the_mixture_too(loss, queries, split_anchors, monkeypatch):
     few = {name: getattr(authored, name)("train").head(3) for name in ("contrast_passages", "exclusions")}
     for name, table in few.items():
-        monkeypatch.setattr(authored, name, lambda split, *_, table=table: table)
+        monkeypatch.setattr(authored, name, lambda split, table=table: table)
     kinds = dict.fromkeys(("contrast", "exclusions"), Kind(loss))
     parts = data.load("mixture", split_anchors, kinds=kinds).datasets
     assert {kind: len(part) for kind, part in parts.items()} == dict.fromkeys(kinds, 3 * queries)
