@@ -1,6 +1,5 @@
 """Causal language models by name, alone or with a LoRA."""
 
-import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from nblib.models import completeness, identity, loading, registry, weights
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-UNTOLD = re.compile("token_id|^_|transformers_version|use_cache|^output_")  # of a generation's settings
+UNTOLD = {"_from_model_config", "transformers_version", "pad_token_id"}  # of a generation's settings, in no answer
 Dtype = Literal["float32", "bfloat16", "float16"]
 
 
@@ -147,7 +146,7 @@ def save_lora(trained: LanguageModel, folder: str | Path, *, base: str, **about:
 
 def fingerprint(language_model: LanguageModel) -> str:
     """SHA-256 of everything that shapes an answer: weights, the LoRA's too, the tokenizer, and what generation is told beside
-    tokens that the configuration names (a penalty for repetition, say)."""
+    what the configuration says (a penalty for repetition, another token that ends an answer)."""
     settings = {}
     for name, config in getattr(language_model.model, "peft_config", {}).items():
         options = config.to_dict().items()
@@ -155,10 +154,9 @@ def fingerprint(language_model: LanguageModel) -> str:
         settings[name] = sorted(
             (key, str(sorted(value) if isinstance(value, set) else value)) for key, value in options
         )
-    told = getattr(language_model.model, "generation_config", None)
-    ends = getattr(told, "eos_token_id", None)  # alone decides where an answer ends
-    told = {key: value for key, value in (told.to_diff_dict() if told else {}).items() if not UNTOLD.search(key)}
-    if ends != language_model.model.config.eos_token_id:
-        told["eos_token_id"] = ends
+    generation, config = language_model.model.generation_config.to_diff_dict(), language_model.model.config
+    told = sorted(
+        (key, value) for key, value in generation.items() if key not in UNTOLD and value != getattr(config, key, None)
+    )
     files = identity.tokenizer_files(language_model.tokenizer)
-    return identity.fingerprint(language_model.model, settings, files, *([sorted(told.items())] if told else []))
+    return identity.fingerprint(language_model.model, settings, files, *([told] if told else []))
