@@ -84,11 +84,12 @@ def _write(file: Path, text: str) -> None:
 
 
 def _page(system: str) -> str:
-    """A system's name as that of a page: what means something in an address is escaped, as it is there but with another sign."""
+    """A system's name as that of a page: percent-encoded, with "=" for "%", so that no browser decodes it."""
     return quote(system, safe="+").replace("%", "=")
 
 
 def _system(page: str) -> str:
+    """The system's name of a `_page`."""
     return unquote(page.replace("=", "%"))
 
 

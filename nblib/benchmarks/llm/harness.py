@@ -81,9 +81,10 @@ def _manager() -> TaskManager:
 
 def _specs(name: str, limit: int, seed: int) -> list[dict]:
     """What lm-eval is asked to load for a task: its YAML, with where the rows come from."""
-    task_type, _, corpus, _, source, _ = task(name)
-    if source:
-        options = {"source": source, "limit": limit, "seed": seed}
+    described = task(name)
+    task_type, corpus = described.task_type, described.corpus
+    if described.source:
+        options = {"source": described.source, "limit": limit, "seed": seed}
         return [{"task": f"llm_{task_type}", "dataset_kwargs": options}]
     here = not corpora.describe(corpus).official or paths.official_data() is not None
     parts = {task_type: {}}
@@ -116,8 +117,8 @@ def ask(
     if chat_template and not model.tokenizer.chat_template:
         raise StudyError(f"{model.name} has no chat template. Set chat_template to False.")
     generated = task_type in ("similarity", "gsm8k")
-    on_gpu = model.model.device.type == "cuda"
-    batch_size = batch_size or {(False, True): 8, (True, False): 32, (True, True): 512}.get((on_gpu, generated), 1)
+    read, generate = (32, 512) if model.model.device.type == "cuda" else (1, 8)
+    batch_size = batch_size or (generate if generated else read)
     quiet = redirect_stderr(StringIO())  # lm-eval's bars for every step: a notebook keeps what is printed
     with quiet:
         reader = Reader(pretrained=model.model, tokenizer=model.tokenizer, batch_size=batch_size)
