@@ -1,4 +1,4 @@
-"""Search in two stages on MTEB's retrieval tasks: what does a tuned encoder's share in the score cost (`models.search`)?"""
+"""Search in two stages on MTEB's retrieval tasks: what does a tuned encoder's share in the score cost (`models.fusion`)?"""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pandas as pd
 
 from nblib import artefacts, corpora
 from nblib.benchmarks import mteb, scoring
-from nblib.models import search
+from nblib.models import fusion
 from nblib.models.systems import BiEncoder
 
 TASKS = [name for name, task in mteb.TASKS.items() if task.category == "Retrieval"]
@@ -22,7 +22,7 @@ def candidates(first: BiEncoder, second: BiEncoder, task: str, run_dir: str | Pa
         return artefacts.read_table(file)
     queries, documents = (corpora.load(name, "test") for name in mteb.TASKS[task].corpora[:2])
     texts = (documents.title.fillna("") + " " + documents.text).str.strip()  # as mteb joins them
-    found = search.two_stages(queries.text, texts, first.encoder, second.encoder, weight=0, depth=101)
+    found = fusion.search(queries.text, texts, first.encoder, second.encoder, weight=0, depth=101)
     found = found.assign(id=queries.id.to_numpy()[found["query"]], document=documents.id.to_numpy()[found.document])
     found = found.loc[found.id != found.document, ["id", "document", "first", "second"]]  # as mteb does for ArguAna
     found = found.groupby("id", sort=False).head(100).reset_index(drop=True)

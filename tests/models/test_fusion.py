@@ -7,7 +7,7 @@ import pytest
 from support.close import assert_close
 
 from nblib.errors import StudyError
-from nblib.models import embeddings, search
+from nblib.models import embeddings, fusion
 
 QUERIES = ["the dog is red", "a cat"]
 DOCUMENTS = ["the dog is not red", "it is", "A man", "the dog is red"]
@@ -31,7 +31,7 @@ def second(tiny_encoder):
 
 @pytest.mark.parametrize("weight", [0, 0.3, 1])
 def test_documents_are_ordered_by_the_fused_cosine(tiny_encoder, second, weight):
-    found = search.two_stages(QUERIES, DOCUMENTS, tiny_encoder, second, weight=weight)
+    found = fusion.search(QUERIES, DOCUMENTS, tiny_encoder, second, weight=weight)
     fused = (1 - weight) * cosines(tiny_encoder) + weight * cosines(second)
     for query, rows in found.groupby("query"):
         assert rows.document.tolist() == np.argsort(-fused[query]).tolist()
@@ -39,7 +39,7 @@ def test_documents_are_ordered_by_the_fused_cosine(tiny_encoder, second, weight)
 
 
 def test_the_second_encoder_sees_what_the_first_retrieves_alone(tiny_encoder, second):
-    found = search.two_stages(QUERIES, DOCUMENTS, tiny_encoder, second, weight=1, depth=2)
+    found = fusion.search(QUERIES, DOCUMENTS, tiny_encoder, second, weight=1, depth=2)
     best = np.argsort(-cosines(tiny_encoder), axis=1)[:, :2]
     assert [set(rows.document) for _, rows in found.groupby("query")] == [set(row) for row in best]
 
@@ -47,4 +47,4 @@ def test_the_second_encoder_sees_what_the_first_retrieves_alone(tiny_encoder, se
 @pytest.mark.parametrize("given", [{"weight": 1.2}, {"weight": 0.5, "depth": 0}])
 def test_nonsense_is_refused(tiny_encoder, second, given):
     with pytest.raises(StudyError, match="weight from 0 to 1"):
-        search.two_stages(QUERIES, DOCUMENTS, tiny_encoder, second, **given)
+        fusion.search(QUERIES, DOCUMENTS, tiny_encoder, second, **given)

@@ -11,7 +11,7 @@ from nblib.models.encoders import Encoder
 from nblib.models.registry import Role
 
 
-def two_stages(
+def search(
     queries: Sequence[str],
     documents: Sequence[str],
     first: Encoder,
