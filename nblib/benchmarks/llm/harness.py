@@ -108,7 +108,7 @@ def ask(
         limit: a random sample of this many items (of MMLU: a subject); 0 for all.
         chat_template: put prompts as a user's turns.
         batch_size: prompts at once; 0: on a CPU one where probabilities are read (see `reader`) and 8 where text is generated,
-            on a GPU 32 and 512.
+            on a GPU 32 and 128.
 
     Raises:
         StudyError: unknown task, no chat template, or no data.
@@ -117,7 +117,7 @@ def ask(
     if chat_template and not model.tokenizer.chat_template:
         raise StudyError(f"{model.name} has no chat template. Set chat_template to False.")
     generated = task_type in ("similarity", "gsm8k")
-    read, generate = (32, 512) if model.model.device.type == "cuda" else (1, 8)
+    read, generate = (32, 128) if model.model.device.type == "cuda" else (1, 8)
     batch_size = batch_size or (generate if generated else read)
     quiet = redirect_stderr(StringIO())  # lm-eval's bars for every step: a notebook keeps what is printed
     with quiet:
