@@ -35,7 +35,7 @@ RECORDED = [*ENCODERS, *NAMED]
 BY_COMMAND = [*RANKERS, *(name for name in SCORED if name not in NAMED)]
 WITH_ADAPTER = [*ADAPTED, *sweeps.which(SCORED, adapter=True)]
 TUNED = {name: DECLARED[name]["base"] for name in NAMED if DECLARED[name]["score"] == FORM}  # as their bases are scored
-ABLATION = sweeps.which(TRAININGS, of="ablation")
+ABLATION, CANDIDATES = (sweeps.which(TRAININGS, of=sweep) for sweep in ("ablation", "candidates"))
 ON_NEVIR = sweeps.which(TRAININGS, training_data="nevir", evaluate_every_epoch=True, of="")
 
 def executed(name, variant=""):
@@ -212,9 +212,9 @@ SOLUTIONS = {  # of GSM8K, by the first LoRA and its base
 }
 ONCE = {  # notebooks that are executed once: what they read, and their parameters
     "01_diagnosis": (shipped(*corpora_of("01", "stsb")), config["01"]),
-    "08_hedge_trainings": ([*SCORES, *(record_of(name)[0] for name in ABLATION)], {
+    "08_hedge_trainings": ([*SCORES, *(record_of(name)[0] for name in [*ABLATION, *CANDIDATES])], {
         **TRAINED, "form": SWEEP["score"], "benchmarks": SWEEP.get("benchmarks", []), "mixtures": ABLATION,
-        "trainings": sweeps.which(SCORED, of="sweep"),
+        "candidates": CANDIDATES, "trainings": sweeps.which(SCORED, of="sweep"),
         "with_adapter": [f"{name}+adapter" for name in WITH_ADAPTER if name in RECORDED],
     }),
     "09_nevir_architectures": ([*SCORES, *(record_of(name)[0] for name in ON_NEVIR), *shipped("nevir_mini")], {
