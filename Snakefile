@@ -35,6 +35,7 @@ RECORDED = [*ENCODERS, *NAMED]
 BY_COMMAND = [*RANKERS, *(name for name in SCORED if name not in NAMED)]
 WITH_ADAPTER = [*ADAPTED, *sweeps.which(SCORED, adapter=True)]
 TUNED = {name: DECLARED[name]["base"] for name in NAMED if DECLARED[name]["score"] == FORM}  # as their bases are scored
+ADAPTERS = sorted(map(str, Path("data/adapters").glob("*.json")))  # that ship
 ABLATION, CANDIDATES = (sweeps.which(TRAININGS, of=sweep) for sweep in ("ablation", "candidates"))
 ON_NEVIR = sweeps.which(TRAININGS, training_data="nevir", evaluate_every_epoch=True, of="")
 
@@ -202,8 +203,7 @@ rule llm_benchmarks:
     shell: EXECUTE
 
 SCORES = [f"{RUN}/scores/{name}/system.json" for name in BY_COMMAND]
-SCORES += [executed("07_encoder_benchmarks", name) for name in RECORDED]
-SCORES += [executed("06_negation_adapter", name) for name in WITH_ADAPTER]
+SCORES += [*(executed("07_encoder_benchmarks", n) for n in RECORDED), *(executed("06_negation_adapter", n) for n in WITH_ADAPTER)]
 TRAINED = {"form": FORM, "base": BASE, "encoders": RECORDED}
 ASKED = [executed("11_llm_benchmarks", name) for name in {**LLMS, **LORAS}]
 SOLUTIONS = {  # of GSM8K, by the first LoRA and its base
@@ -211,7 +211,7 @@ SOLUTIONS = {  # of GSM8K, by the first LoRA and its base
     for lora in [*LORAS][:1] for side, name in [("base_predictions", LORAS[lora]["base"]), ("tuned_predictions", lora)]
 }
 ONCE = {  # notebooks that are executed once: what they read, and their parameters
-    "01_diagnosis": (shipped(*corpora_of("01", "stsb")), config["01"]),
+    "01_diagnosis": (shipped(*corpora_of("01", "stsb"), "hedgetriple") + ADAPTERS, config["01"]),
     "08_hedge_trainings": ([*SCORES, *(record_of(name)[0] for name in [*ABLATION, *CANDIDATES])], {
         **TRAINED, "form": SWEEP["score"], "benchmarks": SWEEP.get("benchmarks", []), "mixtures": ABLATION,
         "candidates": CANDIDATES, "trainings": sweeps.which(SCORED, of="sweep"),
