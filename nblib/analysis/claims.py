@@ -22,6 +22,7 @@ FILE = published.FOLDER / "claims.yaml"
 Verdict = Literal["supported", "partly", "not supported", "not testable here"]
 VERDICTS = SUPPORTED, PARTLY, NOT_SUPPORTED, NOT_TESTABLE = Verdict.__args__
 NOT_MEASURED = "not measured in this run"
+MARGIN = 1.0  # points: a change is none ("same") where its whole interval lies within this margin of equivalence
 COLUMNS = "id short paper section claim measured verdict because refuted_by needs exhibit".split()
 
 
@@ -131,8 +132,8 @@ def counts(claims: pd.DataFrame) -> str:
 
 
 def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
-    """Two systems, or two variants of a training over their seeds, on the same items: `after` is higher, lower or the same by
-    paired bootstrap over clusters. On a `task` (the name of a benchmark's form), or on an `average` of MTEB's tasks."""
+    """Two systems, or two variants of a training over their seeds, on the same items: `after` is higher, lower or the same, by
+    paired bootstrap over clusters (`MARGIN`). On a `task` (the name of a benchmark's form), or an `average` of MTEB's tasks."""
     sides = [check["before"], check["after"]]
     names = [side if isinstance(side, str) else side["variant"] for side in sides]
     if "average" in check:
@@ -154,7 +155,7 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
         names = [f"{n} ({len(part)} seeds)" if len(part) > 1 else n for n, part in zip(names, tables, strict=True)]
         ending = f", n = {change['n']:,}"
     low, high = change["low"], change["high"]
-    holds = {"higher": low > 0, "lower": high < 0, "same": low <= 0 <= high}[check["expect"]]
+    holds = {"higher": low > 0, "lower": high < 0, "same": low >= -MARGIN and high <= MARGIN}[check["expect"]]
     before, after = (f"{name} {change[side]:.1f}" for name, side in zip(names, ("before", "after"), strict=True))
     numbers = f"{change['difference']:+.1f}, {low:+.1f} to {high:+.1f}{ending}"
     sentence = f"{check.get('words', '')}{what}: {before}, {after} ({numbers})"

@@ -7,7 +7,6 @@ from difflib import SequenceMatcher
 
 import numpy as np
 import pandas as pd
-import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
@@ -88,6 +87,8 @@ def _right(states: np.ndarray, kinds: np.ndarray, groups: np.ndarray, held_out: 
 
 def _states(encoder: Encoder, anchors: pd.DataFrame) -> dict[str, np.ndarray]:
     """The states of the variants, anchor by anchor, by position: each [layers, texts, dimension]."""
+    import torch  # takes seconds, which a reader of figures doesn't need
+
     network, tokenizer = getattr(encoder.model[0], "auto_model", None), encoder.model.tokenizer
     if network is None or not getattr(tokenizer, "is_fast", False):
         raise StudyError(f"{encoder.name} is no transformer with a fast tokenizer: its layers can't be probed.")

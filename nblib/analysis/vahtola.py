@@ -7,20 +7,25 @@ from pathlib import Path
 
 import pandas as pd
 
+from nblib import stats
 from nblib.benchmarks import scoring
 from nblib.results import published
 
 # The three candidates in their order; what Figure 2 calls labels 0, 1 and 2
 OPTIONS = ("only the antonym", "only the negation", "both: the paraphrase")
+CHOSEN = dict(zip(OPTIONS, ("chose_antonym", "chose_negation", "chose_paraphrase"), strict=True))  # their metrics
 FAMILIES = {"Table 3": "general purpose", "Table 4": "paraphrase", "Table 5": "NLI", "Table 6": "STSB"}
 TRAINED_FAMILIES = {"paraphrases": "paraphrase", "nli": "NLI", "stsb": "STSB"}  # by the data that a base is trained on
 
 
 def choices(predictions: pd.DataFrame) -> pd.DataFrame:
-    """Figure 2: how often each option is the nearest: option, n, share (percent); a tie goes to the wrong one."""
+    """Figure 2: how often each option is the nearest: option, n, share (percent), low, high (95 %, by cluster); a tie goes
+    to the wrong one."""
     chosen = predictions.nearest_negative.where(~predictions.correct, len(OPTIONS) - 1).astype(int)
     n = chosen.value_counts().reindex(range(len(OPTIONS)), fill_value=0).to_numpy()
-    return pd.DataFrame({"option": OPTIONS, "n": n, "share": 100 * n / len(predictions)})
+    table = pd.DataFrame({"option": OPTIONS, "n": n, "share": 100 * n / len(predictions)})
+    bounds = [stats.share_interval(chosen == option, predictions.cluster) for option in range(len(OPTIONS))]
+    return table.assign(**pd.DataFrame(bounds, columns=["low", "high"]).mul(100))
 
 
 def antonym_pairs(items: pd.DataFrame) -> pd.Series:

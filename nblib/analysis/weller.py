@@ -18,6 +18,11 @@ EDIT_PARTS = {"scope of the negation changed": "scope_changed", "negation undone
 ARCHITECTURES = {"bi-encoder": "Bi-Encoders", "chance": "Random", "tf-idf": "Sparse", "sparse": "Sparse"}
 ARCHITECTURES |= {"late-interaction": "Late Interaction", "cross-encoder": "Cross-Encoders", "monot5": "Cross-Encoders"}
 PREFERENCES = ("both right", "negated document", "edited document", "reversed", "tie")
+PREFERRED = {
+    "negated document": "share_negated_first",
+    "edited document": "share_edited_first",
+    "reversed": "share_reversed",
+}
 PAIRS = {"question": ("q1", "q2"), "document": ("doc1", "doc2")}
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from nblib import paths, results
-from nblib.analysis import claims
+from nblib.analysis import claims, vahtola, weller
 from nblib.benchmarks import catalogue, scoring
 from nblib.benchmarks.llm import evaluation
 from nblib.results import measurements, scoreboard
@@ -36,6 +36,15 @@ def measured(run):
         answers = scoring.load_predictions(run, system, "llm_nevir_pointwise")
         rows += [{**row, "system": system} for row in evaluation.summarise("llm_nevir_pointwise", answers, True)]
     recorded = measurements.read(paths.FIGURES / "official" / "measurements.csv")
+    for system in RETRIEVERS[1:]:
+        first = weller.preferences(scoring.load_predictions(run, system, "nevir")).assign(system=system, n=1383)
+        chosen = vahtola.choices(scoring.load_predictions(run, system, "semantoneg")).assign(system=system, n=3152)
+        named = [
+            first.assign(metric=first.preference.map(weller.PREFERRED), benchmark="nevir", corpus="nevir").dropna()
+        ]
+        named += [chosen.assign(metric=chosen.option.map(vahtola.CHOSEN), benchmark="semantoneg", corpus="semantoneg")]
+        renamed = pd.concat(named).rename(columns={"share": "value", "low": "ci_low", "high": "ci_high"})
+        rows += renamed.assign(split="test").to_dict("records")
     by_edit = recorded[recorded.part.isin(["negation_undone", "scope_changed"]) & recorded.system.isin(BY_EDIT)]
     return pd.concat([results.record(rows, scale="official"), by_edit], ignore_index=True)
 
@@ -86,3 +95,16 @@ def test_training_on_negations_helps_on_three_benchmarks_of_four(checked):
     changes = dict(part.split(": ", 1) for part in row.measured.split(". ") if f"{BASE} " in part)
     assert set(changes) == {"NevIR", "ExcluIR", "CANNOT-WMT, Pearson's r × 100", "M3-derived"}
     assert "(+1.0, " in changes["ExcluIR"] and "(+27.8, " in changes["NevIR"]
+
+
+def test_encoders_below_guessing_choose_by_overlap_and_bi_encoders_lean_to_the_document_without_the_negation(checked):
+    assert checked("vahtola-overlap")[0].verdict == "supported"
+    row, _ = checked("weller-errors")
+    assert row.verdict == "partly"  # reversals are rare, and the preference isn't even
+    assert row.measured.count("below 20") == row.measured.count("the intervals are disjoint") == 2
+
+
+def test_the_tuned_encoder_gains_and_loses_by_category_and_its_general_ability_does_not_stay_within_a_point(checked):
+    row, most = checked("truong-categories")
+    assert (row.verdict, most) == ("supported", "partly")
+    assert checked("truong-general-ability")[0].verdict == "not supported"

@@ -30,6 +30,7 @@ def test_choices_count_the_paraphrase_where_it_won_and_else_the_nearest_negative
     table = vahtola.choices(predictions(True, False, False, False, nearest=[1, 1, 1, 0]))
     assert table.option.tolist() == list(vahtola.OPTIONS)
     assert table.n.tolist() == [1, 2, 1] and table.share.tolist() == [25, 50, 25]
+    assert (table.low < table.share).all() and (table.share < table.high).all()
 
 
 def test_errors_are_counted_by_the_words_that_the_two_texts_do_not_share():
