@@ -28,22 +28,18 @@ def compare(run_dir: str | Path, bases: Mapping[str, str], task: str) -> pd.Data
         sentence with it), and accuracy_by_base: by the base's threshold.
     """
     tables, rows = {name: _pairs(run_dir, name, task) for name in {*bases, *bases.values()}}, []
+    best = {name: best_threshold(table) for name, table in tables.items()}
     for name, base in bases.items():
         table = tables[name]
-        drawn = stats.cluster_replicates(_auc, table.same, table.similarity, clusters=table.cluster)
+        drawn = stats.cluster_replicates(roc_auc_score, table.same, table.similarity, clusters=table.cluster)
         low, high = stats.percentile_interval(100 * drawn)
         right = _held_out(table)
         bounds = stats.share_interval(right, table.cluster)
-        row = {
-            "system": name,
-            "n": len(table),
-            "auc": 100 * _auc(table.same, table.similarity),
-            "low": low,
-            "high": high,
-        }
-        row |= {"calibration_error": calibration_error(table), "threshold": best_threshold(table)}
+        auc = 100 * roc_auc_score(table.same, table.similarity)
+        row = {"system": name, "n": len(table), "auc": auc, "low": low, "high": high}
+        row |= {"calibration_error": calibration_error(table), "threshold": best[name]}
         row |= {"accuracy": 100 * right.mean(), "accuracy_low": 100 * bounds[0], "accuracy_high": 100 * bounds[1]}
-        above = table.similarity >= best_threshold(tables[base])
+        above = table.similarity >= best[base]
         rows.append({**row, "accuracy_by_base": 100 * (above == table.same).mean()})
     return pd.DataFrame(rows)
 
@@ -77,7 +73,3 @@ def _held_out(pairs: pd.DataFrame) -> np.ndarray:
         threshold, held_out = best_threshold(pairs.iloc[train]), pairs.iloc[test]
         right[test] = (held_out.similarity >= threshold) == held_out.same
     return right
-
-
-def _auc(same: np.ndarray, similarity: np.ndarray) -> float:
-    return roc_auc_score(same, similarity)

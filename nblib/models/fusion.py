@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from nblib.errors import StudyError
 from nblib.models import embeddings
 from nblib.models.encoders import Encoder
-from nblib.models.registry import Role
 
 
 def search(
@@ -32,20 +30,15 @@ def search(
     """
     if not 0 <= weight <= 1 or depth < 1 or not len(queries) or not len(documents):
         raise StudyError("Two stages need queries, documents, a weight from 0 to 1 and a depth of 1 or more.")
-    encoders, parts = (first, second), []
-    of_queries = [_unit(encoder, queries, "query") for encoder in encoders]
-    of_documents = [_unit(encoder, documents, "document") for encoder in encoders]
-    for query, (one, other) in enumerate(zip(*of_queries, strict=True)):
-        cosines = of_documents[0] @ one
-        found = np.argsort(-cosines, kind="stable")[:depth]
-        again = of_documents[1][found] @ other
-        parts.append(pd.DataFrame({"query": query, "document": found, "first": cosines[found], "second": again}))
-    table = pd.concat(parts)
+    from sentence_transformers.util import semantic_search  # takes seconds to import
+
+    of_queries, of_documents = (
+        [embeddings.encode(encoder, texts, role=role) for encoder in (first, second)]
+        for texts, role in ((queries, "query"), (documents, "document"))
+    )
+    hits = semantic_search(of_queries[0], of_documents[0], top_k=depth)
+    found = [(query, hit["corpus_id"], hit["score"]) for query, best in enumerate(hits) for hit in best]
+    table = pd.DataFrame(found, columns=["query", "document", "first"])
+    table["second"] = embeddings.similarity(of_queries[1][table["query"]], of_documents[1][table.document])
     table["score"] = (1 - weight) * table["first"] + weight * table.second
     return table.sort_values(["query", "score"], ascending=[True, False], kind="stable", ignore_index=True)
-
-
-def _unit(encoder: Encoder, texts: Sequence[str], role: Role) -> np.ndarray:
-    """Embeddings of length 1, float32 [len(texts), dimension]."""
-    vectors = embeddings.encode(encoder, texts, role=role)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
