@@ -71,14 +71,11 @@ class Kind:
     loss: str  # one of `LOSSES`
     weight: float = 1.0  # of its loss
     repeats: int = 1  # how often an epoch takes each example
-    share: float = 1.0  # of its examples, the first of them
     sizes: Mapping[str, int] = field(default_factory=dict)  # of retention alone: source (`SOURCES`) → number of pairs
 
     def __post_init__(self) -> None:
         one_of(self.loss, LOSSES, "loss")
-        check_numbers(0, weight=self.weight, repeats=self.repeats, share=self.share)
-        if self.share > 1:
-            raise StudyError(f"share must be at most 1, and is {self.share}.")
+        check_numbers(0, weight=self.weight, repeats=self.repeats)
 
 
 def retention(kind: Kind, split_anchors: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -187,8 +184,7 @@ def load(
             table = sample(table, size, seed, by="source" if "source" in table else "label")
         own = kinds[name] if kinds else Kind(loss)
         laid_out = batches.lay_out(table.drop(columns="source", errors="ignore"), LOSSES[own.loss].layout)
-        taken = laid_out.select(range(round(own.share * len(laid_out))))
-        datasets[name] = concatenate_datasets([taken] * own.repeats)
+        datasets[name] = concatenate_datasets([laid_out] * own.repeats)
     seen = frozenset(whole.id) if whole is not None else frozenset()
     items = len(seen) if seen and not (size and layout == "labelled") else sum(map(len, datasets.values()))
     return TrainingData(DatasetDict(datasets), items, seen)
