@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from nblib import stats
 from nblib.benchmarks import scoring
 from nblib.benchmarks.nevir import EDITS
 from nblib.errors import StudyError
@@ -18,11 +19,6 @@ EDIT_PARTS = {"scope of the negation changed": "scope_changed", "negation undone
 ARCHITECTURES = {"bi-encoder": "Bi-Encoders", "chance": "Random", "tf-idf": "Sparse", "sparse": "Sparse"}
 ARCHITECTURES |= {"late-interaction": "Late Interaction", "cross-encoder": "Cross-Encoders", "monot5": "Cross-Encoders"}
 PREFERENCES = ("both right", "negated document", "edited document", "reversed", "tie")
-PREFERRED = {
-    "negated document": "share_negated_first",
-    "edited document": "share_edited_first",
-    "reversed": "share_reversed",
-}
 PAIRS = {"question": ("q1", "q2"), "document": ("doc1", "doc2")}
 
 
@@ -55,6 +51,16 @@ def preferences(predictions: pd.DataFrame) -> pd.DataFrame:
     table = scoring.accuracies({name: predictions.assign(correct=preferred == name) for name in PREFERENCES})
     table["n"] = [(preferred == name).sum() for name in PREFERENCES]
     return table.rename(columns={"system": "preference", "value": "share"})
+
+
+def errors(predictions: pd.DataFrame) -> pd.DataFrame:
+    """§5.4 as measurements: share_reversed (percent), and lean_to_edited, the points by which the edited document comes first for
+    both questions more often than the negated one (a tie counts half): metric, value, ci_low, ci_high (95 %, by cluster), n."""
+    first, second = np.sign(predictions.margin_q1), np.sign(predictions.margin_q2)
+    columns = {"share_reversed": (first == -1) & (second == -1), "lean_to_edited": (second - first) / 2}
+    values = [[one.mean(), *stats.cluster_bootstrap(one, predictions.cluster)] for one in columns.values()]
+    table = pd.DataFrame(values, columns=["value", "ci_low", "ci_high"]) * 100
+    return table.assign(metric=list(columns), n=len(predictions))
 
 
 def by_edit(predictions: pd.DataFrame) -> pd.DataFrame:

@@ -203,6 +203,12 @@ def test_a_change_is_paired_on_the_same_items(check, tmp_path, right, holding):
     assert check({**CHANGE, "after": "nobody", "expect": "higher"}).verdict == NOT_MEASURED
 
 
+def test_an_interval_that_only_contains_0_is_not_the_same(check, tmp_path):
+    leave(tmp_path, "before", 50)
+    leave(tmp_path, "after", 52)  # 0 to 5 points
+    assert check({**CHANGE, "expect": "same"}).verdict == NOT_SUPPORTED
+
+
 def test_a_variant_is_the_mean_of_its_trainings_without_interpolations(check, tmp_path):
     leave(tmp_path, "before", 50)
     for name, (share, alpha) in {"x-s0": (80, 1.0), "x-s1": (60, None), "x-s0-a050": (0, 0.5)}.items():

@@ -16,15 +16,8 @@ def spans(text, *words):
 def test_the_cue_is_what_the_anchor_has_not_in_its_place():
     text = "The shop isn't open, I think."
     offsets = [*spans(text, "shop", "is", "n't", "open", ",", "think"), (0, 0)]
-    assert probes._changed(text, "The shop is open.", offsets).tolist() == [
-        False,
-        True,
-        True,
-        False,
-        False,
-        True,
-        False,
-    ]
+    changed = probes._changed(text, "The shop is open.", offsets)
+    assert np.flatnonzero(changed).tolist() == [1, 2, 5]  # "is", "n't" and "think"
 
 
 def test_a_probe_finds_a_type_that_it_has_not_seen_by_what_it_shares_with_others():

@@ -44,6 +44,13 @@ def test_the_preferred_document():
         assert table.share[expected] == 100 and table.n[expected] == 1
 
 
+def test_errors_count_reversals_and_which_document_is_first_for_both():
+    margins = [(1, 1), (1, -1), (-1, 1), (-1, 1), (-1, -1)]
+    table = weller.errors(predictions(*margins)).set_index("metric")
+    assert table.value.to_dict() == {"share_reversed": 20, "lean_to_edited": 20}
+    assert (table.ci_low <= table.value).all() and (table.value <= table.ci_high).all()
+
+
 def test_scores_by_kind_of_edit():
     scored = predictions((1, 1), (1, 1), (1, -1), (1, 1))
     table = weller.by_edit(scored)
