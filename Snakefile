@@ -74,7 +74,7 @@ def corpora_of(number, *benchmarks):
 def scored_files(form):
     """What is read to score an encoder."""
     return [*shipped("hedgetriple", *catalogue.corpora_of(form)), "data/training/heldout_anchors.txt"]
-READ_BY_04 = ["nevir", "nevir_mini", "stsb", "stsb_mini", "exclusions", "contrast_mini", "contrast_more", "exclusions_mini"]
+READ_BY_04 = ["nevir", "cannot_wmt", "nevir_mini", "stsb", "stsb_mini", "exclusions", "contrast_mini", "contrast_more", "exclusions_mini"]
 READ_BY_06 = corpora_of("06", "stsb", "semantoneg")
 READ_BY_11 = [*catalogue.corpora_of(config["11"]["common"]["form"]), *corpora_of("11", "mmlu", "hellaswag", "gsm8k")]
 

@@ -51,7 +51,16 @@ def paraphrases() -> pd.DataFrame:
     return pool.rename(columns={"entailment": "positive_1"})[["anchor", "positive_1", "source"]]
 
 
-PAIRS = {"snli_classes": snli_classes, "nli": nli, "stsb": stsb, "paraphrases": paraphrases}
+def cannot() -> pd.DataFrame:
+    """CANNOT's pairs of CANNOT-WMT's eval part whose sentences are in no pair of its test part, as NegMPNet has learnt from such:
+    anchor, other, score (1: the same meaning, 0: a negation), source."""
+    table, test = corpora.load("cannot_wmt", "eval"), corpora.load("cannot_wmt", "test")
+    seen = {*test.reference, *test.candidate}
+    table = table[(table.source == "cannot") & ~table.reference.isin(seen) & ~table.candidate.isin(seen)]
+    return table.rename(columns={"reference": "anchor", "candidate": "other"})[["anchor", "other", "score", "source"]]
+
+
+PAIRS = {"snli_classes": snli_classes, "nli": nli, "stsb": stsb, "paraphrases": paraphrases, "cannot": cannot}
 KNOWN = (*triples.TRAINING_DATA, WITH_EXCLUSIONS, *PAIRS, MIXTURE)
 
 
@@ -71,11 +80,14 @@ class Kind:
     loss: str  # one of `LOSSES`
     weight: float = 1.0  # of its loss
     repeats: int = 1  # how often an epoch takes each example
+    share: float = 1.0  # of its examples, the first of them
     sizes: Mapping[str, int] = field(default_factory=dict)  # of retention alone: source (`SOURCES`) → number of pairs
 
     def __post_init__(self) -> None:
         one_of(self.loss, LOSSES, "loss")
-        check_numbers(0, weight=self.weight, repeats=self.repeats)
+        check_numbers(0, weight=self.weight, repeats=self.repeats, share=self.share)
+        if self.share > 1:
+            raise StudyError(f"share must be at most 1, and is {self.share}. To take examples more often, set repeats.")
 
 
 def retention(kind: Kind, split_anchors: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -184,7 +196,8 @@ def load(
             table = sample(table, size, seed, by="source" if "source" in table else "label")
         own = kinds[name] if kinds else Kind(loss)
         laid_out = batches.lay_out(table.drop(columns="source", errors="ignore"), LOSSES[own.loss].layout)
-        datasets[name] = concatenate_datasets([laid_out] * own.repeats)
+        taken = laid_out.select(range(round(own.share * len(laid_out))))
+        datasets[name] = concatenate_datasets([taken] * own.repeats)
     seen = frozenset(whole.id) if whole is not None else frozenset()
     items = len(seen) if seen and not (size and layout == "labelled") else sum(map(len, datasets.values()))
     return TrainingData(DatasetDict(datasets), items, seen)
