@@ -14,7 +14,7 @@ if "scale" not in config:
     raise WorkflowError("Which scale? Add --configfile config/quick.yaml (or official.yaml, paper.yaml); or use make study.")
 
 SCALE, RUN, FORM = config["scale"], f"runs/{config['scale']}", config["07"]["common"]["form"]
-ANCHORS, GENERAL = f"{RUN}/triples/anchors.parquet", config["09"].get("general_tasks", "none")
+ANCHORS, GENERAL = f"{RUN}/triples/anchors.parquet", "all" if "general_tasks" in config["09"] else "none"
 GPU = config.get("gpu", 0)  # GPUs a job takes; `snakemake --resources gpu=N` says how many there are
 NBLIB, COMMAND = f"{sys.executable} -m nblib.workflow.cli", "nblib/workflow/commands.py"
 EXECUTE = f"{NBLIB} run {{input[0]}} {{output[0]}} -y {{params.json:q}} > {{log}} 2>&1"
