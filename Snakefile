@@ -36,7 +36,7 @@ BY_COMMAND = [*RANKERS, *(name for name in SCORED if name not in NAMED)]
 WITH_ADAPTER = [*ADAPTED, *sweeps.which(SCORED, adapter=True)]
 TUNED = {name: DECLARED[name]["base"] for name in NAMED if DECLARED[name]["score"] == FORM}  # as their bases are scored
 ADAPTERS = sorted(map(str, Path("data/adapters").glob("*.json")))  # that ship
-ABLATION, CANDIDATES = (sweeps.which(TRAININGS, of=sweep) for sweep in ("ablation", "candidates"))
+ABLATION, CANDIDATES, TRANSFER = (sweeps.which(TRAININGS, of=sweep) for sweep in ("ablation", "candidates", "transfer"))
 ON_NEVIR = sweeps.which(TRAININGS, training_data="nevir", evaluate_every_epoch=True, of="")
 
 def executed(name, variant=""):
@@ -74,7 +74,7 @@ def corpora_of(number, *benchmarks):
 def scored_files(form):
     """What is read to score an encoder."""
     return [*shipped("hedgetriple", *catalogue.corpora_of(form)), "data/training/heldout_anchors.txt"]
-READ_BY_04 = ["nevir", "cannot_wmt", "nevir_mini", "stsb", "stsb_mini", "exclusions", "contrast_mini", "contrast_more", "exclusions_mini"]
+READ_BY_04 = "nevir cannot_wmt nevir_mini stsb stsb_mini exclusions contrast_mini contrast_more exclusions_mini".split()
 READ_BY_06 = corpora_of("06", "stsb", "semantoneg")
 READ_BY_11 = [*catalogue.corpora_of(config["11"]["common"]["form"]), *corpora_of("11", "mmlu", "hellaswag", "gsm8k")]
 
@@ -214,7 +214,7 @@ ONCE = {  # notebooks that are executed once: what they read, and their paramete
     "01_diagnosis": (shipped(*corpora_of("01", "stsb"), "hedgetriple") + ADAPTERS, config["01"]),
     "08_hedge_trainings": ([*SCORES, *(record_of(name)[0] for name in [*ABLATION, *CANDIDATES])], {
         **TRAINED, "form": SWEEP["score"], "benchmarks": SWEEP.get("benchmarks", []), "mixtures": ABLATION,
-        "candidates": CANDIDATES, "trainings": sweeps.which(SCORED, of="sweep"),
+        "candidates": CANDIDATES, "transfer": TRANSFER, "trainings": sweeps.which(SCORED, of="sweep"),
         "with_adapter": [f"{name}+adapter" for name in WITH_ADAPTER if name in RECORDED],
     }),
     "09_nevir_architectures": ([*SCORES, *(record_of(name)[0] for name in ON_NEVIR), *shipped("nevir_mini")], {

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
+from scipy.stats import t as student_t
 
 Values = Sequence[float]
 Clusters = Sequence | None  # of each row its cluster; None makes every row its own
@@ -103,6 +104,14 @@ def percentile_interval(replicates: np.ndarray) -> tuple[float, float]:
     if np.isnan(replicates).all():
         return np.nan, np.nan
     low, high = np.nanquantile(replicates, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def corrected_resampled_t(differences: Values, n_train: float, n_test: float) -> tuple[float, float]:
+    """95 % interval of the mean difference of two methods over random splits, whose training parts overlap, of so many items
+    (Nadeau and Bengio 2003)."""
+    spread = np.std(differences, ddof=1) * np.sqrt(1 / len(differences) + n_test / n_train)
+    low, high = student_t.interval(0.95, len(differences) - 1, loc=np.mean(differences), scale=spread)
     return float(low), float(high)
 
 

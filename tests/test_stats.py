@@ -96,3 +96,11 @@ def test_mcnemars_p_value_is_statsmodels():
     assert (found["only_first"], found["only_second"]) == (3, 8) and found["difference"] == pytest.approx(25)
     assert found["p"] == pytest.approx(contingency_tables.mcnemar([[6, 3], [8, 3]], exact=True).pvalue)
     assert stats.mcnemar(first, first)["p"] == 1
+
+
+def test_random_splits_are_corrected_for_their_overlap():
+    gains = [1.0, 2.0, 4.0]
+    usual = scipy_stats.ttest_1samp(gains, 0).confidence_interval()
+    assert stats.corrected_resampled_t(gains, 1e9, 1) == pytest.approx(tuple(usual))
+    low, high = stats.corrected_resampled_t(gains, 3, 2)  # 1/3 + 2/3: three times the variance
+    assert high - low == pytest.approx(3**0.5 * (usual.high - usual.low))

@@ -67,6 +67,10 @@ def test_an_average_needs_a_result_on_every_split(runs):
     assert missing.sum() == 1 and table.answers[missing].item() == 3
     first = runs[(runs.split == BY_ROW) & (runs.k == 0)].accuracy
     assert (table.accuracy[0], table.sd[0]) == pytest.approx((first.mean(), first.std()))
+    adapted = table[(table.k > 0) & ~missing]
+    plain = table[table.k == 0].set_index("split").accuracy[adapted.split]
+    assert adapted.gain.tolist() == pytest.approx((adapted.accuracy - plain.to_numpy()).tolist())
+    assert (adapted.low < adapted.gain).all() and table.gain[missing | (table.k == 0)].isna().all()
 
 
 def test_the_rank_diagram_pools_only_methods_with_all_results(runs, tmp_path):
