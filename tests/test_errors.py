@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from nblib.errors import StudyError, check_numbers, check_parameters, one_of, readable
+from nblib.errors import StudyError, check_numbers, check_parameters, readable
 from nblib.results import ResultsError, measurements
 from nblib.synthesis import generations, outcomes, prompts
 
@@ -27,12 +27,6 @@ def test_whatever_a_parser_raises_is_one_sentence_with_file_and_remedy():
         with pytest.raises(type(own)) as failure, readable("f", "r"):
             raise own
         assert failure.value is own
-
-
-def test_a_word_that_must_be_one_of_several_names_them():
-    assert one_of("a", ("a", "b"), "data") == "a"
-    with pytest.raises(StudyError, match=r"^No data called 'c'\. Known: a, b\.$"):
-        one_of("c", ("a", "b"), "data")
 
 
 def test_a_number_that_cannot_be_one_is_named():

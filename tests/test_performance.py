@@ -14,8 +14,5 @@ def test_every_case_runs_both_ways_and_the_page_shows_it(tiny_encoder_folder, tm
     text = bench.page(table, about, "Before.\n<!-- measured -->\nold\n<!-- end -->\nAfter.\n")
     assert text.startswith("Before.\n<!-- measured -->\n| what |") and text.endswith("\n<!-- end -->\nAfter.\n")
     assert text.count("stock:") == 5 and "2 cores of toy" in text and "old" not in text
-
-
-def test_two_ways_that_differ_are_refused():
-    with pytest.raises(SystemExit, match=r"toy: the two ways differ by 0\.5"):
+    with pytest.raises(SystemExit, match="differ"):
         bench.measure(bench.Case("toy", lambda: [1.0], lambda: [1.5], 0.1), rounds=1)

@@ -23,7 +23,7 @@ Verdict = Literal["supported", "partly", "not supported", "not testable here"]
 VERDICTS = SUPPORTED, PARTLY, NOT_SUPPORTED, NOT_TESTABLE = Verdict.__args__
 NOT_MEASURED = "not measured in this run"
 MARGIN = 1.0  # points: a change is none ("same") where its whole interval lies within this margin of equivalence
-COLUMNS = "id short paper section claim measured verdict because refuted_by needs exhibit".split()
+COLUMNS = "id short paper section claim measured verdict holds because refuted_by needs exhibit".split()
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,16 @@ def load() -> tuple[Claim, ...]:
 
 
 def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> pd.DataFrame:
-    """Every claim with what was measured (of `results.load` and a scoreboard) and the verdict: COLUMNS."""
+    """Every claim with what was measured (of `results.load` and a scoreboard), the verdict, and in how many of the measured
+    comparisons the claim holds ("3 of 4"): COLUMNS."""
     evidence, rows = Evidence(paths.resolve(run_dir), measured, board), []
     for claim in load():
         outcomes = [outcome for check in claim.checks if (outcome := _CHECKS[check["kind"]](check, evidence))]
         said = " ".join(f"{outcome.sentence}." for outcome in outcomes)
         said += evidence.trained_on({system for outcome in outcomes for system in outcome.systems})
-        rows.append({**vars(claim), "measured": said or "–", "verdict": verdict(claim, outcomes)})
+        counted = [outcome.holds for outcome in outcomes if outcome.measured and claim.most != NOT_TESTABLE]
+        holds = f"{sum(counted)} of {len(counted)}" if counted else ""
+        rows.append({**vars(claim), "measured": said or "–", "verdict": verdict(claim, outcomes), "holds": holds})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -1,6 +1,7 @@
 """SemAntoNeg (Vahtola et al.) from per-item predictions: which candidate a system chooses, on which antonyms it fails, and which
 family of models does best."""
 
+import math
 import string
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from nblib.results import published
 # The three candidates in their order; what Figure 2 calls labels 0, 1 and 2
 OPTIONS = ("only the antonym", "only the negation", "both: the paraphrase")
 CHOSEN = dict(zip(OPTIONS, ("chose_antonym", "chose_negation", "chose_paraphrase"), strict=True))  # their metrics
+HARDEST = ("actual – possible", "other – same")  # of the paper's twelve best models (§6)
+HARDEST_SHARES = ("shared_errors_on_two_pairs", "two_pairs_failed_by_all")
 FAMILIES = {"Table 3": "general purpose", "Table 4": "paraphrase", "Table 5": "NLI", "Table 6": "STSB"}
 TRAINED_FAMILIES = {"paraphrases": "paraphrase", "nli": "NLI", "stsb": "STSB"}  # by the data that a base is trained on
 
@@ -48,6 +51,17 @@ def errors_by_antonyms(correct: pd.Series, items: pd.DataFrame) -> pd.DataFrame:
     table = by_pair.agg(n="size", errors="sum").rename_axis("antonyms").reset_index()
     table["share"] = 100 * table.errors / table.n
     return table.sort_values(["errors", "antonyms"], ascending=[False, True], ignore_index=True)
+
+
+def on_hardest(any_right: pd.Series, items: pd.DataFrame, metric: str) -> dict[str, float]:
+    """By whether any system gets an item right, by id: the share of the shared errors that lie on the antonyms `HARDEST`, or
+    (two_pairs_failed_by_all) the share of the items with these antonyms that are shared errors: value, ci_low, ci_high (percent,
+    95 % by sentence set), n; NaN where there are no such items."""
+    hardest = antonym_pairs(items).isin(HARDEST).reindex(any_right.index)
+    of, counted = (~any_right, hardest) if metric == HARDEST_SHARES[0] else (hardest, ~any_right)
+    sets = pd.Series(items.sentence_set.to_numpy(), items.idx.astype(str)).reindex(any_right.index)
+    low, high = stats.share_interval(counted[of], sets[of]) if of.any() else (math.nan, math.nan)
+    return {"value": 100 * counted[of].mean(), "ci_low": 100 * low, "ci_high": 100 * high, "n": int(of.sum())}
 
 
 def families(measured: Mapping[str, float]) -> pd.DataFrame:

@@ -140,7 +140,7 @@ def _claims(file: Path) -> str:
     if not claims.verdict.isin(VERDICTS[:3]).any() and file != RECORD:
         return OF_RECORD + _claims(RECORD)
     tally = ", ".join(f"{n} {verdict}" for verdict, n in claims.verdict.value_counts(sort=False).items() if n)
-    shown = claims.sort_values("verdict", kind="stable")[["verdict", "opened", "shown_in"]]
+    shown = claims.sort_values("verdict", kind="stable")[["verdict", "holds", "opened", "shown_in"]]
     with pd.option_context("display.max_colwidth", None):
         table = shown.to_html(classes="claims", border=0, header=False, index=False, escape=False)
     return f"**Of {len(claims)} claims: {tally}.**\n\n{table}\n"

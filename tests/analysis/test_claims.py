@@ -234,4 +234,5 @@ def test_one_check_not_measured_leaves_the_verdict_to_the_others(given, tmp_path
     given({"checks": [BELOW, {**BELOW, "of": OF | {"system": "absent"}}]}, {"id": "two", "most": NOT_TESTABLE})
     table = table_of(tmp_path, score("a", 6.0, 10.0))
     assert table.columns.tolist() == claims.COLUMNS and table.verdict.tolist() == [SUPPORTED, NOT_TESTABLE]
+    assert table.holds.tolist() == ["1 of 1", ""]
     assert "absent" not in table.measured[0]

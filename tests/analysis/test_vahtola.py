@@ -33,7 +33,7 @@ def test_choices_count_the_paraphrase_where_it_won_and_else_the_nearest_negative
     assert (table.low < table.share).all() and (table.share < table.high).all()
 
 
-def test_errors_are_counted_by_the_words_that_the_two_texts_do_not_share():
+def test_errors_are_counted_by_the_words_that_the_two_texts_do_not_share(monkeypatch):
     pairs = vahtola.antonym_pairs(ITEMS)
     assert pairs.to_dict() == {"0": "bad – good", "1": "different – same", "2": "sure – uncertain", "3": "bad – good"}
     correct = pd.Series([False, False, True, True], index=list("0123"))
@@ -41,6 +41,10 @@ def test_errors_are_counted_by_the_words_that_the_two_texts_do_not_share():
     assert table.antonyms.tolist() == ["bad – good", "different – same", "sure – uncertain"]
     assert (table.n.tolist(), table.errors.tolist()) == ([2, 1, 1], [1, 1, 0])
     assert table.share.tolist() == [50, 100, 0]
+    monkeypatch.setattr(vahtola, "HARDEST", ("bad – good",))
+    items = ITEMS.assign(sentence_set=range(4))
+    of_errors, of_pair = (vahtola.on_hardest(correct, items, name) for name in vahtola.HARDEST_SHARES)
+    assert (of_errors["value"], of_errors["n"], of_pair["value"], of_pair["n"]) == (50, 2, 50, 2)
 
 
 def test_families_are_the_papers_tables_beside_our_scores():

@@ -16,7 +16,7 @@ def test_an_item_is_right_where_both_fused_margins_are(weight, right):
     assert fused_search.fused(first, second, weight).correct.tolist() == right
 
 
-def test_a_scored_pair_without_weights_here_is_read_from_what_was_kept(tmp_path, monkeypatch):
+def test_a_scored_pair_is_read_from_what_was_kept(tmp_path, monkeypatch):
     found = pd.DataFrame({"id": ["q"] * 2, "document": ["x", "y"], "first": [0.9, 0.8], "second": [0.1, 0.7]})
     judged = pd.DataFrame({"query_id": ["q"], "doc_id": ["y"], "relevance": [1]})
     monkeypatch.setattr(fused_search.corpora, "load", lambda *_: judged)
@@ -27,9 +27,8 @@ def test_a_scored_pair_without_weights_here_is_read_from_what_was_kept(tmp_path,
     with pytest.raises(StudyError, match="Score both"):
         fused_search.candidates("one", "another", "SciFact", tmp_path)
     for name in ("one", "another"):
-        about = {"name": name, "fingerprint": f"{name} of these weights", "source": "gone"}
+        about = {"name": name, "fingerprint": name, "source": "gone"}
         fused_search.artefacts.write_json(scoring.folder_of(tmp_path, name) / "system.json", about)
     kept = scoring.folder_of(tmp_path, "another") / "SciFact_after_one.parquet"
-    made_from = {"first": "one of these weights", "second": "another of these weights"}
-    fused_search.artefacts.write_table(found, kept, about={"made_from": made_from})
+    fused_search.artefacts.write_table(found, kept, about={"made_from": {"first": "one", "second": "another"}})
     assert fused_search.candidates("one", "another", "SciFact", tmp_path).equals(found)

@@ -21,7 +21,7 @@ TABLE = "<table><tr><td>ExcluIR in a table</td></tr></table>"
 OUTPUTS = [BAR, *(new_output("display_data", data=data) for data in ({"image/svg+xml": SVG}, {"text/html": TABLE}))]
 CLAIM = {"id": "toy", "short": "a <claim>", "paper": "cao", "section": "§1", "claim": "It holds.", "verdict": "partly"}
 CLAIM |= {"because": "One system.", "refuted_by": "Less.", "needs": "More.", "exhibit": "Table 2"}
-CLAIM["measured"] = "NevIR: A 8.1 (6.7 to 9.6, n = 1,383). And more."
+CLAIM["holds"], CLAIM["measured"] = "1 of 2", "NevIR: A 8.1 (6.7 to 9.6, n = 1,383). And more."
 SYSTEMS = ["a+adapter", *"hgfedcba"]
 
 

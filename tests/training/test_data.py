@@ -121,6 +121,7 @@ def test_every_family_has_pairs_enough_at_hand():
     assert len(stsb) == 5749 and stsb.score.between(0, 1).all()
     assert set(paraphrases.source) == set(data.PARAPHRASED) and paraphrases.source.value_counts().min() >= 667
     assert (paraphrases.anchor != paraphrases.positive_1).all()
+    assert {*data.cannot().anchor}.isdisjoint(corpora.load("cannot_wmt", "test").reference)
 
 
 def test_every_kind_has_its_size_and_its_layout(mixture, split_anchors):
@@ -147,7 +148,7 @@ def test_other_architectures_take_the_mixture_too(loss, queries, split_anchors, 
     few = {name: getattr(authored, name)("train").head(3) for name in ("contrast_passages", "exclusions")}
     for name, table in few.items():
         monkeypatch.setattr(authored, name, lambda split, table=table: table)
-    kinds = dict.fromkeys(("contrast", "exclusions"), Kind(loss))
+    kinds = {"contrast": Kind(loss), "exclusions": Kind(loss, share=1 / 3)}
     parts = data.load("mixture", split_anchors, kinds=kinds).datasets
-    assert {kind: len(part) for kind, part in parts.items()} == dict.fromkeys(kinds, 3 * queries)
+    assert {kind: len(part) for kind, part in parts.items()} == {"contrast": 3 * queries, "exclusions": queries}
     assert np.all([len(part.column_names) == 3 for part in parts.values()])
