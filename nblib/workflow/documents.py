@@ -21,7 +21,7 @@ HEADLINE = {  # head of a column → benchmark, metric
     "SemAntoNeg": ("semantoneg", "accuracy"),
     "STSB ρ": ("stsb", "spearman"),
 }
-SYSTEMS = ["all-MiniLM-L6-v2", "all-mpnet-base-v2", "maxsim-all-mpnet-base-v2", "hedge-mpnet", "hedge-mpnet-2"]
+SYSTEMS = ["all-MiniLM-L6-v2", "all-mpnet-base-v2", "maxsim-all-mpnet-base-v2", "hedge-mpnet", "hedge-mpnet-3"]
 SYSTEMS += ["nevir-mpnet", "nevir-multi-vector-mpnet"]
 
 

@@ -16,7 +16,7 @@ from nblib.training import records
 from nblib.workflow import archive
 
 ADAPTERS = paths.DATA / "adapters"
-BASES = {"hedge-mpnet": "all-mpnet-base-v2", "hedge-mpnet-2": "all-mpnet-base-v2", "hedge-minilm-2": "all-MiniLM-L6-v2"}
+BASES = {"hedge-mpnet": "all-mpnet-base-v2", "hedge-mpnet-3": "all-mpnet-base-v2", "hedge-minilm-2": "all-MiniLM-L6-v2"}
 ANCHOR = "Global warming is real."
 
 
@@ -48,7 +48,7 @@ def test_a_lora_is_small_and_says_what_it_is(name, run):
     config = json.loads((folder / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == BASES[name]
     card = (folder / "README.md").read_text(encoding="utf-8")
-    record = records.load(run, name)
+    record = records.load(run, artefacts.about(folder)["name"])  # of one that a sweep has trained, by its name there
     dev = record.table("alphas").pivot(index="set", columns="alpha", values="value").loc["STSB dev"]
     assert f"| STSB dev | {dev[0.0]:.1f} | {dev[record.about['alpha']]:.1f} |" in card
 
