@@ -25,8 +25,9 @@ TRAINING = {  # in words; of other training data the key
     "nli": "entailed and contradicting sentences of SNLI",
     "stsb": "STSB train",
     "paraphrases": "captions of one picture, compressed and rewritten sentences",
+    "cannot": "CANNOT's paraphrases and negations",
 }
-PAIRS = {"snli_classes", "nli", "stsb", "paraphrases"}  # of other training data anchors are counted
+PAIRS = {"snli_classes", "nli", "stsb", "paraphrases", "cannot"}  # of other training data anchors are counted
 SAMPLED = {"nevir": "pairs", "excluir": "pairs", "gsm8k": "problems"}  # of other corpora rows
 
 
