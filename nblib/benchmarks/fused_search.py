@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from nblib import artefacts, corpora
-from nblib.benchmarks import mteb, scoring
+from nblib.benchmarks import catalogue, mteb, scoring
 from nblib.errors import StudyError
 from nblib.models import fusion, registry, systems
 
@@ -16,7 +16,7 @@ WEIGHTS = (0, 0.1, 0.2, 0.3, 0.5, 0.75, 1)  # of the second encoder's cosine, fi
 
 def over_weights(first: str, second: str, run_dir: str | Path) -> pd.DataFrame:
     """The scores of two scored encoders by the weight of the second, on MTEB's retrieval tasks (nDCG@10 of the first 100 that the
-    first retrieves) and on NevIR and ExcluIR (pairwise): benchmark, weight, and the change from the first alone that
+    first retrieves) and on NevIR and ExcluIR (pairwise): benchmark (its label), weight, and the change from the first alone that
     `scoring.change` gives (percentage points). A StudyError: a system was not scored, or there are no data."""
     rows = []
     for benchmark in [*TASKS, *CHOICES]:
@@ -27,9 +27,8 @@ def over_weights(first: str, second: str, run_dir: str | Path) -> pd.DataFrame:
             alone = [scoring.load_predictions(run_dir, name, benchmark) for name in (first, second)]
             by_weight = {weight: fused(*alone, weight) for weight in WEIGHTS}
         changes = [scoring.change(by_weight[0], table) for table in by_weight.values()]
-        rows += [
-            {"benchmark": benchmark, "weight": weight, **row} for weight, row in zip(WEIGHTS, changes, strict=True)
-        ]
+        label = catalogue.get(benchmark).label if benchmark in CHOICES else benchmark
+        rows += [{"benchmark": label, "weight": weight, **row} for weight, row in zip(WEIGHTS, changes, strict=True)]
     return pd.DataFrame(rows).drop(columns="before").rename(columns={"after": "value"})
 
 
