@@ -122,7 +122,7 @@ def test_the_numbers_of_record_come_from_the_predictions_alone(of_record):
     assert np.allclose(drawn, ours[drawn.index], atol=1e-3)  # as many digits as the figure's CSV has
     found = training_comparison.collect(run, sweep["trainings"][:3], sweep["form"], sweep["benchmarks"])
     drawn = pd.read_csv(paths.FIGURES / "official" / "08_hedge_trainings" / "fig_size.csv")
-    drawn = drawn[drawn.benchmark.isin(["STSB", "stsb"])].set_index("encoder").value
+    drawn = drawn[drawn.label == "STSB"].set_index("encoder").value
     ours = found[found.benchmark == "stsb"].set_index("encoder").value
     assert len(ours) == 3 and np.allclose(drawn[ours.index], ours, atol=1e-3)
 

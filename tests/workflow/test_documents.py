@@ -14,7 +14,9 @@ SCORE = {"benchmark": "nevir", "corpus": "nevir", "split": "test", "metric": "ri
 @pytest.fixture
 def kept(tmp_path):
     """A record of two systems and two claims."""
-    known = pd.DataFrame(map(vars, claims.load()[:2])).assign(measured="0.5 here.", verdict=["supported", "partly"])
+    known = pd.DataFrame(map(vars, claims.load()[:2])).assign(
+        measured="0.5 here.", holds="", verdict=["supported", "partly"]
+    )
     trained = {"hedge-mpnet": ("both", 1600), "nevir-mpnet": ("nevir", 40)}
     rows = [
         {"system": name, **SCORE, "ci_low": 33, "ci_high": 38, "trained_on": key, "training_items": number}
