@@ -106,3 +106,4 @@ def test_the_tuned_encoder_gains_and_loses_by_category_and_its_general_ability_d
     row, most = checked("truong-categories")
     assert (row.verdict, most) == ("supported", "partly")
     assert checked("truong-general-ability")[0].verdict == "not supported"
+    assert checked("truong-hedging-retains")[0].holds == "1 of 3"
