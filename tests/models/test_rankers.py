@@ -191,7 +191,7 @@ def test_what_cannot_be_loaded_says_why(tiny_encoder_folder, base, monkeypatch):
     for name in ("qnli-electra-base", "maxsim:nowhere"):  # no hub in tests
         with pytest.raises(registry.ModelError, match=r"electra-base.*could not be had|nowhere"):
             rankers.load(name)
-    spec = rankers.RankerSpec("colbert", "late-interaction", hub="org/colbert")
+    spec = rankers.RankerSpec(name="colbert", architecture="late-interaction", hub="org/colbert")
     monkeypatch.setattr(rankers, "entries", lambda: {"colbert": spec})
     monkeypatch.setattr(loading, "download", lambda *_, **__: base)
     with pytest.raises(registry.ModelError, match=r"no modules.json, and BertModel"):  # a random projection otherwise
