@@ -226,7 +226,7 @@ ONCE = {  # notebooks that are executed once: what they read, and their paramete
     }),
     "10_semantoneg_families": (
         [*SCORES, *shipped("semantoneg_mini", "paraphrases_mini", "paraphrases_mini_sets")],
-        {**TRAINED, "families_trained": sweeps.which(SCORED, of="families")},
+        {**TRAINED, **config.get("10", {}), "families_trained": sweeps.which(SCORED, of="families")},
     ),
     "12_gsm8k_errors": (
         [*ASKED, *map(str, [*Path("data/published").glob("truong_table5*"), *Path("data/gsm8k/labels").glob("*.csv")])],

@@ -1,6 +1,6 @@
 """Which claims of the four papers hold? Each claim of `data/published/claims.yaml` is checked against what this run measured.
 
-A claim has checks of four kinds (`_CHECKS`). Two scores differ only where an interval shows it. The verdict follows from the
+A claim has checks of five kinds (`_CHECKS`). Two scores differ only where an interval shows it. The verdict follows from the
 checks: all hold, some, or none; a claim whose only outcomes are printed numbers was not measured.
 """
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from scipy.stats import t
 
 from nblib import artefacts, paths, shipped
 from nblib.analysis import general_comparison, training_comparison
@@ -63,9 +64,13 @@ class Evidence:
 
     def score(self, of: Mapping[str, str]) -> pd.Series | None:
         """The measurement with these columns, on the whole of the official corpus unless they say otherwise, if it was taken."""
-        wanted = {**scoreboard.EMPTY, "sample": "", "corpus": of["benchmark"], **of}
-        rows = self.measured[(self.measured[list(wanted)] == list(wanted.values())).all(axis=1)]
+        rows = self.scores(of)
         return rows.iloc[0] if len(rows) else None
+
+    def scores(self, of: Mapping[str, str]) -> pd.DataFrame:
+        """The measurements with these columns, as `score`."""
+        wanted = {**scoreboard.EMPTY, "sample": "", "corpus": of["benchmark"], **of}
+        return self.measured[(self.measured[list(wanted)] == list(wanted.values())).all(axis=1)]
 
     @cached_property
     def variants(self) -> dict[str, list[str]]:
@@ -198,6 +203,21 @@ def _apart(check: Mapping, evidence: Evidence) -> Outcome | None:
     return Outcome(f"{what}: {_score(first)} and {_score(second)}; {said}", bool(holds), (first.system, second.system))
 
 
+def _over_systems(check: Mapping, evidence: Evidence) -> Outcome | None:
+    """The mean difference between two scores, `first` and `second`, that have the columns `of` in common, over all systems that
+    have both: by a t interval over the systems it is higher than `by` points, or the same (`MARGIN`)."""
+    first, second = (evidence.scores(check["of"] | check[side]) for side in ("first", "second"))
+    differences = (second.set_index("system").value - first.set_index("system").value).dropna()
+    if len(differences) < 2:
+        return None
+    mean, spread = differences.mean(), differences.sem() * t.ppf(0.975, len(differences) - 1)
+    low, high, by = mean - spread, mean + spread, check.get("by", 0)
+    holds = {"higher": low > by, "same": low >= -MARGIN and high <= MARGIN}[check["expect"]]
+    each = ", ".join(f"{name} {value:+.1f}" for name, value in differences.items())
+    sentence = f"{check['words']}: {mean:+.1f} ({low:+.1f} to {high:+.1f}, n = {len(differences)} encoders: {each})"
+    return Outcome(sentence, bool(holds), tuple(differences.index))
+
+
 def _score(item: pd.Series) -> str:
     return f"{words.system(item)} {item.value:.1f} ({item.ci_low:.1f} to {item.ci_high:.1f}, n = {item.n:,.0f})"
 
@@ -224,4 +244,4 @@ def _printed(check: Mapping, evidence: Evidence) -> Outcome | None:
     return Outcome("; ".join(each), bool(rows.agrees.isin(scoreboard.AGREEING).all())) if each else None
 
 
-_CHECKS = {"change": _change, "bound": _bound, "apart": _apart, "printed": _printed}
+_CHECKS = {"change": _change, "bound": _bound, "apart": _apart, "printed": _printed, "over_systems": _over_systems}

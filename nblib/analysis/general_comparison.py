@@ -12,6 +12,8 @@ from nblib.results.measurements import DECIMALS
 
 BY_TASK, BY_CATEGORY = "mean of tasks", "mean of categories"
 STS = [name for name, task in mteb.TASKS.items() if task.category == "STS"]
+SENTIMENT = ["EmotionClassification", "TweetSentimentExtractionClassification"]  # those at hand, of Truong's §5.1
+SENTIMENT_GAP = "sentiment minus other classification"
 TOLERANCE = {"STS": 0.1, "Retrieval": 0.2, "Classification": 0.5}  # points that versions and sampling may make
 # Truong's printed columns, where their set of tasks is small enough to list: table → category → its number of tasks
 TRUONG_TASKS = {
@@ -30,7 +32,8 @@ def averages(measured: pd.DataFrame, value: str = "value") -> pd.DataFrame:
 
 
 def changes(run_dir: str | Path, baseline: str, other: str) -> pd.DataFrame:
-    """What general ability a system has gained or lost against a baseline: by category and on average, with paired intervals.
+    """What general ability a system has gained or lost against a baseline: by category, on average, and on sentiment beyond other
+    classification, with paired intervals.
 
     Each task's items are resampled by cluster, and the tasks' changes averaged resample by resample. Tasks of equally many
     clusters get the same resamples, so that two on the same texts stay paired.
@@ -53,7 +56,14 @@ def changes(run_dir: str | Path, baseline: str, other: str) -> pd.DataFrame:
         drawn[category] = drawn[members].mean(axis=1)
     drawn[BY_TASK], drawn[BY_CATEGORY] = drawn[both.task].mean(axis=1), drawn[categories.index].mean(axis=1)
     before, after = averages(both, "value_before"), averages(both, "value_after")
-    table = before.rename(columns={"value": "before"}).assign(after=after.value, difference=after.value - before.value)
+    table = before.rename(columns={"value": "before"}).assign(after=after.value)
+    classified = both[both.category == "Classification"]
+    of, rest = (classified[classified.task.isin(SENTIMENT) == wanted] for wanted in (True, False))
+    if len(of) and len(rest):
+        drawn[SENTIMENT_GAP] = drawn[of.task].mean(axis=1) - drawn[rest.task].mean(axis=1)
+        gaps = [of[side].mean() - rest[side].mean() for side in ("value_before", "value_after")]
+        table.loc[len(table)] = [SENTIMENT_GAP, len(classified), *gaps]
+    table["difference"] = table.after - table.before
     table[["low", "high"]] = [stats.percentile_interval(drawn[name].to_numpy()) for name in table.average]
     return table
 
