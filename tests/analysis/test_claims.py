@@ -157,6 +157,18 @@ def test_two_scores_are_apart_only_where_their_intervals_are(check, second, hold
     assert check({**apart, "expect": "overlap"}, rows[0]).verdict == NOT_MEASURED
 
 
+@pytest.mark.parametrize(("changes", "holding"), [((3.0, 4, 5), "higher"), ((0.1, 0.2, 0), "same"), ((9, -9, 0), "")])
+def test_a_difference_over_systems_is_judged_by_their_spread(check, changes, holding):
+    over = {"kind": "over_systems", "of": {"benchmark": "nevir", "metric": "right_rank", "split": "test"}, "words": "k"}
+    over |= {"first": {"variant": "k1"}, "second": {"variant": "k2"}}
+    sides = [(name, 10.0 + change * side, f"k{1 + side}") for name, change in zip("abc", changes) for side in (0, 1)]
+    rows = [score(name, value, value, variant=variant) for name, value, variant in sides]
+    for expect in ("higher", "same"):
+        assert check({**over, "expect": expect}, *rows).holds == f"{int(expect == holding)} of 1"
+    assert check({**over, "expect": "higher", "by": 5}, *rows).verdict == NOT_SUPPORTED
+    assert check({**over, "expect": "same"}, *rows[:2]).verdict == NOT_MEASURED  # one system alone has no spread
+
+
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [

@@ -51,6 +51,14 @@ def test_errors_count_reversals_and_which_document_is_first_for_both():
     assert (table.ci_low <= table.value).all() and (table.value <= table.ci_high).all()
 
 
+def test_the_cosine_of_a_pairs_documents(tiny_encoder):
+    same = PAIRS.assign(doc2=PAIRS.doc1)
+    for pairs, alike in ((same, True), (PAIRS, False)):
+        (row,) = weller.document_cosine(pairs, tiny_encoder).itertuples()
+        assert (row.metric, row.n) == ("document_cosine", len(PAIRS)) and row.ci_low <= row.value <= row.ci_high
+        assert (row.value > 100 - 1e-4) == alike
+
+
 def test_scores_by_kind_of_edit():
     scored = predictions((1, 1), (1, 1), (1, -1), (1, 1))
     table = weller.by_edit(scored)
