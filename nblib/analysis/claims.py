@@ -140,8 +140,9 @@ def counts(claims: pd.DataFrame) -> str:
 
 
 def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
-    """Two systems, or two variants of a training over their seeds, on the same items: `after` is higher, lower or the same, by
-    paired bootstrap over clusters (`MARGIN`). On a `task` (the name of a benchmark's form), or an `average` of MTEB's tasks."""
+    """Two systems, or two variants of a training over their seeds, on the same items: `after` is higher, lower, the same or kept
+    (not lower), the last two `within` a margin, by paired bootstrap over clusters. On a `task` (the name of a benchmark's form,
+    or a language model's with `words` for it), or an `average` of MTEB's tasks."""
     sides = [check["before"], check["after"]]
     names = [side if isinstance(side, str) else side["variant"] for side in sides]
     if "average" in check:
@@ -156,14 +157,16 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
         tables = [evidence.predictions(side, check["task"]) for side in sides]
         if not all(tables):
             return None
-        benchmark = catalogue.get(check["task"])
-        change = training_comparison.change_over_seeds(*tables, benchmark.main_metric)
-        what = ", ".join(filter(None, [benchmark.label, words.sample(benchmark.corpus, benchmark.sample)]))
-        what += ", Pearson's r × 100" * (benchmark.main_metric == "pearson")
+        benchmark = catalogue.every_form().get(check["task"])
+        metric = benchmark.main_metric if benchmark else "accuracy"
+        change = training_comparison.change_over_seeds(*tables, metric)
+        labels = [benchmark.label, words.sample(benchmark.corpus, benchmark.sample)] if benchmark else []
+        what = ", ".join(filter(None, labels)) + ", Pearson's r × 100" * (metric == "pearson")
         names = [f"{n} ({len(part)} seeds)" if len(part) > 1 else n for n, part in zip(names, tables, strict=True)]
         ending = f", n = {change['n']:,}"
-    low, high = change["low"], change["high"]
-    holds = {"higher": low > 0, "lower": high < 0, "same": low >= -MARGIN and high <= MARGIN}[check["expect"]]
+    low, high, margin = change["low"], change["high"], check.get("within", MARGIN)
+    kept = low >= -margin
+    holds = {"higher": low > 0, "lower": high < 0, "kept": kept, "same": kept and high <= margin}[check["expect"]]
     before, after = (f"{name} {change[side]:.1f}" for name, side in zip(names, ("before", "after"), strict=True))
     numbers = f"{change['difference']:+.1f}, {low:+.1f} to {high:+.1f}{ending}"
     sentence = f"{check.get('words', '')}{what}: {before}, {after} ({numbers})"
@@ -176,8 +179,8 @@ def _general_changes(run_dir: Path, before: str, after: str) -> pd.DataFrame:
 
 
 def _bound(check: Mapping, evidence: Evidence) -> Outcome | None:
-    """The score `of` the given columns: its interval lies below or above a `bound`, or (not above) doesn't lie above it; or
-    (near) the score lies `within` some points of it."""
+    """The score `of` the given columns: its interval lies below or above a `bound`, or (not above) doesn't lie above it, or
+    (around) lies `within` some points of it; or (near) the score itself lies so near to a printed number."""
     item = evidence.score(check["of"])
     if item is None:
         return None
@@ -186,6 +189,7 @@ def _bound(check: Mapping, evidence: Evidence) -> Outcome | None:
         sentence = f"{what}: {item.value:.2f} (n = {item.n:,.0f}; printed: {bound:g})"
         return Outcome(sentence, bool(abs(item.value - bound) <= check["within"]), (item.system,))
     sides = {"below": item.ci_high < bound, "above": item.ci_low > bound, "not above": item.ci_low <= bound}
+    sides["around"] = max(item.ci_high - bound, bound - item.ci_low) <= check.get("within", 0)
     said = "below" if sides["below"] else "above" if sides["above"] else "not told apart from"
     return Outcome(f"{what}: {_score(item)}, {said} {bound:g}", bool(sides[check["expect"]]), (item.system,))
 
@@ -204,17 +208,20 @@ def _apart(check: Mapping, evidence: Evidence) -> Outcome | None:
 
 
 def _over_systems(check: Mapping, evidence: Evidence) -> Outcome | None:
-    """The mean difference between two scores, `first` and `second`, that have the columns `of` in common, over all systems that
-    have both: by a t interval over the systems it is higher than `by` points, or the same (`MARGIN`)."""
+    """The difference between two scores, `first` and `second`, that have the columns `of` in common, over those of the `systems`
+    that have both: by a t interval over the systems their mean is higher than 0, or the same (`MARGIN`); or each is above `by`
+    points."""
     first, second = (evidence.scores(check["of"] | check[side]) for side in ("first", "second"))
-    differences = (second.set_index("system").value - first.set_index("system").value).dropna()
+    differences = second.set_index("system").value - first.set_index("system").value
+    differences = differences.reindex(check["systems"]).dropna()
     if len(differences) < 2:
         return None
     mean, spread = differences.mean(), differences.sem() * t.ppf(0.975, len(differences) - 1)
-    low, high, by = mean - spread, mean + spread, check.get("by", 0)
-    holds = {"higher": low > by, "same": low >= -MARGIN and high <= MARGIN}[check["expect"]]
+    low, high, above = mean - spread, mean + spread, differences > check.get("by", 0)
+    holds = {"higher": low > 0, "same": low >= -MARGIN and high <= MARGIN, "each": above.all()}[check["expect"]]
     each = ", ".join(f"{name} {value:+.1f}" for name, value in differences.items())
-    sentence = f"{check['words']}: {mean:+.1f} ({low:+.1f} to {high:+.1f}, n = {len(differences)} encoders: {each})"
+    counted = f"{above.sum()} of {len(above)} above {check.get('by', 0):+g}"
+    sentence = f"{check['words']}: mean {mean:+.1f} ({low:+.1f} to {high:+.1f}), {counted}: {each}"
     return Outcome(sentence, bool(holds), tuple(differences.index))
 
 

@@ -21,10 +21,11 @@ GENERAL = "STSB dev"
 
 
 def settings(run_dir: str | Path, name: str) -> dict:
-    """The `SETTINGS` of a trained encoder, whose variant is its name outside a sweep; another has only a base (itself, or the
-    one under its adapter)."""
-    file = paths.inside(run_dir, "trainings", name) / "training.json"
-    known = artefacts.read_json(file) if file.is_file() else {"base": scoring.about(run_dir, name).get("base", name)}
+    """The `SETTINGS` of an encoder that was trained in this run, or ships; its variant is its name outside a sweep. Another has
+    only a base (itself, or the one under its adapter)."""
+    file, scored = paths.inside(run_dir, "trainings", name) / "training.json", scoring.about(run_dir, name)
+    shipped = artefacts.about(paths.resolve(scored.get("source", name)))
+    known = artefacts.read_json(file) if file.is_file() else shipped or {"base": scored.get("base", name)}
     return {**{key: known.get(key) for key in SETTINGS}, "variant": known.get("variant") or name}
 
 

@@ -16,7 +16,7 @@ from nblib.results import published
 OPTIONS = ("only the antonym", "only the negation", "both: the paraphrase")
 CHOSEN = dict(zip(OPTIONS, ("chose_antonym", "chose_negation", "chose_paraphrase"), strict=True))  # their metrics
 HARDEST = ("actual – possible", "other – same")  # of the paper's twelve best models (§6)
-HARDEST_SHARES = ("shared_errors_on_two_pairs", "two_pairs_failed_by_all")
+HARDEST_SHARES = ("shared_errors_on_two_pairs", "two_pairs_failed_by_all", "other_pairs_failed_by_all")
 FAMILIES = {"Table 3": "general purpose", "Table 4": "paraphrase", "Table 5": "NLI", "Table 6": "STSB"}
 TRAINED_FAMILIES = {"paraphrases": "paraphrase", "nli": "NLI", "stsb": "STSB"}  # by the data that a base is trained on
 
@@ -54,11 +54,12 @@ def errors_by_antonyms(correct: pd.Series, items: pd.DataFrame) -> pd.DataFrame:
 
 
 def on_hardest(any_right: pd.Series, items: pd.DataFrame, metric: str) -> dict[str, float]:
-    """By whether any system gets an item right, by id: the share of the shared errors that lie on the antonyms `HARDEST`, or
-    (two_pairs_failed_by_all) the share of the items with these antonyms that are shared errors: value, ci_low, ci_high (percent,
-    95 % by sentence set), n; NaN where there are no such items."""
+    """By whether any system gets an item right, by id: the share of the shared errors that lie on the antonyms `HARDEST`, or the
+    share of the items with these antonyms, or with others, that are shared errors (`metric`: one of `HARDEST_SHARES`): value,
+    ci_low, ci_high (percent, 95 % by sentence set), n; NaN where there are no such items."""
     hardest = antonym_pairs(items).isin(HARDEST).reindex(any_right.index)
-    of, counted = (~any_right, hardest) if metric == HARDEST_SHARES[0] else (hardest, ~any_right)
+    sides = [(~any_right, hardest), (hardest, ~any_right), (~hardest, ~any_right)]
+    of, counted = sides[HARDEST_SHARES.index(metric)]
     sets = pd.Series(items.sentence_set.to_numpy(), items.idx.astype(str)).reindex(any_right.index)
     low, high = stats.share_interval(counted[of], sets[of]) if of.any() else (math.nan, math.nan)
     return {"value": 100 * counted[of].mean(), "ci_low": 100 * low, "ci_high": 100 * high, "n": int(of.sum())}

@@ -11,8 +11,7 @@ from nblib import stats
 from nblib.benchmarks import scoring
 from nblib.benchmarks.nevir import EDITS
 from nblib.errors import StudyError
-from nblib.models import embeddings
-from nblib.models.encoders import Encoder
+from nblib.models import embeddings, encoders, registry
 from nblib.results import published
 from nblib.training import records
 
@@ -65,14 +64,16 @@ def errors(predictions: pd.DataFrame) -> pd.DataFrame:
     return table.assign(metric=list(columns), n=len(predictions))
 
 
-def document_cosine(pairs: pd.DataFrame, encoder: Encoder) -> pd.DataFrame:
-    """Figure 8 before training, as a measurement: the mean cosine (× 100) of a pair's two documents: metric, value, ci_low,
-    ci_high (95 %, over pairs), n."""
-    first, second = (embeddings.encode(encoder, [*pairs[name]], role="document") for name in PAIRS["document"])
-    cosines = 100 * embeddings.similarity(first, second)
-    low, high = stats.cluster_bootstrap(cosines)
-    row = {"metric": "document_cosine", "value": cosines.mean(), "ci_low": low, "ci_high": high, "n": len(pairs)}
-    return pd.DataFrame([row])
+def document_cosines(names: Sequence[str], pairs: pd.DataFrame) -> pd.DataFrame:
+    """Figure 8 before training, as measurements of those encoders that are registered: system, metric, value (the mean cosine of
+    a pair's two documents × 100), ci_low, ci_high (95 %, over pairs), n."""
+    rows = []
+    for name in filter(registry.find, names):
+        encoder = encoders.load(name)
+        first, second = (embeddings.encode(encoder, [*pairs[text]], role="document") for text in PAIRS["document"])
+        cosines = 100 * embeddings.similarity(first, second)
+        rows.append((name, "document_cosine", cosines.mean(), *stats.cluster_bootstrap(cosines), len(pairs)))
+    return pd.DataFrame(rows, columns=["system", "metric", "value", "ci_low", "ci_high", "n"])
 
 
 def by_edit(predictions: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from nblib.workflow import archive
 BASE = "all-mpnet-base-v2"
 RETRIEVERS = ("TF-IDF", BASE, "all-MiniLM-L6-v2")
 QWEN = ("qwen2.5-coder-0.5b-instruct-q4", "qwen2.5-coder-1.5b-instruct-q4")
-BY_EDIT = ("hedge-mpnet", "nevir-mpnet", "nevir-multi-vector-mpnet", "maxsim-all-MiniLM-L6-v2")
+BY_EDIT = ("TF-IDF", BASE, "hedge-mpnet", "nevir-mpnet", "nevir-multi-vector-mpnet", "maxsim-all-MiniLM-L6-v2")
 
 
 @pytest.fixture(scope="module")
@@ -71,20 +71,22 @@ def test_truongs_cannot_is_the_pearson_of_the_predictions(run, measured):
     assert not rho.ci_low <= 34.91 <= rho.ci_high, "Spearman's ρ itself has not the printed number in its interval"
 
 
-def test_first_stage_retrievers_rank_below_chance_and_the_type_of_edit_makes_a_difference(checked):
+def test_first_stage_retrievers_rank_below_chance_and_the_type_of_edit_makes_a_difference_to_others(checked):
     row, most = checked("weller-below-chance")
     assert row.verdict == most == claims.SUPPORTED and row.measured.count(", below 25") == 2
     assert "2 printed, 1.95 measured" in row.measured and "8.1 printed, 8.10 measured" in row.measured
     row, _ = checked("weller-edit-types")
-    assert row.verdict == claims.NOT_SUPPORTED
-    assert row.measured.count("the intervals are disjoint") == len(BY_EDIT)
+    assert (row.verdict, row.holds) == (claims.PARTLY, "2 of 6")
+    assert row.measured.index("disjoint") > row.measured.index("all-mpnet-base-v2"), (
+        "the paper's two, the first, overlap"
+    )
 
 
-def test_the_larger_of_two_language_models_ranks_better_and_the_larger_encoder_does_not_on_every_benchmark(checked):
+def test_the_larger_of_two_language_models_ranks_better_and_the_larger_encoder_does_not(checked):
     row, most = checked("weller-model-size")
     assert row.verdict == most == claims.PARTLY
     assert "qwen2.5-coder-1.5b-instruct-q4 55.2 (51.2 to 59.2, n = 600); the intervals are disjoint" in row.measured
-    assert "all-mpnet-base-v2 8.1 (+1.0, -0.8" in row.measured and "all-mpnet-base-v2 70.9 (+7.8, +5.4" in row.measured
+    assert "all-mpnet-base-v2 8.1 (+1.0, -0.8" in row.measured
 
 
 def test_training_on_negations_helps_on_three_benchmarks_of_four(checked):
@@ -98,12 +100,14 @@ def test_training_on_negations_helps_on_three_benchmarks_of_four(checked):
 def test_encoders_below_guessing_choose_by_overlap_and_bi_encoders_lean_to_the_document_without_the_negation(checked):
     assert checked("vahtola-overlap")[0].verdict == "supported"
     row, _ = checked("weller-errors")
-    assert row.verdict == "partly"  # reversals are rare, and the preference isn't even
-    assert row.measured.count("below 20") == row.measured.count("above 0") == 2
+    assert (
+        row.verdict == "partly" and row.measured.count("below 20") == 2
+    )  # reversals are rare, the preference isn't even
 
 
-def test_the_tuned_encoder_gains_and_loses_by_category_and_its_general_ability_does_not_stay_within_a_point(checked):
+def test_the_tuned_encoder_gains_and_loses_by_category_and_keeps_its_ability_in_classification_alone(checked):
     row, most = checked("truong-categories")
     assert (row.verdict, most) == ("supported", "partly")
-    assert checked("truong-general-ability")[0].verdict == "not supported"
+    assert checked("truong-general-ability")[0].holds == "1 of 5"
+    assert checked("truong-llm")[0].holds == "2 of 5"
     assert checked("truong-hedging-retains")[0].holds == "1 of 3"

@@ -51,11 +51,12 @@ def test_errors_count_reversals_and_which_document_is_first_for_both():
     assert (table.ci_low <= table.value).all() and (table.value <= table.ci_high).all()
 
 
-def test_the_cosine_of_a_pairs_documents(tiny_encoder):
-    same = PAIRS.assign(doc2=PAIRS.doc1)
-    for pairs, alike in ((same, True), (PAIRS, False)):
-        (row,) = weller.document_cosine(pairs, tiny_encoder).itertuples()
-        assert (row.metric, row.n) == ("document_cosine", len(PAIRS)) and row.ci_low <= row.value <= row.ci_high
+def test_the_cosine_of_a_pairs_documents_is_that_of_published_encoders(tiny_encoder, monkeypatch):
+    monkeypatch.setattr(weller.registry, "find", lambda name: name == "known")
+    monkeypatch.setattr(weller.encoders, "load", lambda name: tiny_encoder)
+    for pairs, alike in ((PAIRS.assign(doc2=PAIRS.doc1), True), (PAIRS, False)):
+        (row,) = weller.document_cosines(["known", "own"], pairs).itertuples()
+        assert (row.system, row.n) == ("known", len(PAIRS)) and row.ci_low <= row.value <= row.ci_high
         assert (row.value > 100 - 1e-4) == alike
 
 
