@@ -1,14 +1,10 @@
 """Errors that a user can mend: one sentence, whatever went wrong underneath."""
 
-import json
-from dataclasses import asdict
-
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from nblib.errors import StudyError, check_numbers, check_parameters, readable
-from nblib.results import ResultsError, measurements
-from nblib.synthesis import generations, outcomes, prompts
+from nblib.results import ResultsError
 
 
 def test_a_notebook_shows_the_sentence_alone(capsys):
@@ -44,29 +40,3 @@ def test_a_parameter_of_another_type_is_named_with_how_papermill_takes_it():
     for name, value, how in [("system", 7, "-r system"), ("encoders", "[a]", "-y 'enc"), ("size", True, "a int")]:
         with pytest.raises(StudyError, match=f"^{name} must be .*{how}"):
             check_parameters({**given, name: value})
-
-
-KEY = generations.key("toy", prompts.prompt("negation", "It rains.", {}), {})
-ANSWER = generations.Generation(KEY, "a1", "It rains.", "negation", {}, 0, "toy", {}, "1. x", "stop", "toy", 1, None)
-LINE = json.dumps(asdict(ANSWER)) + "\n"
-MEASUREMENT = f"{','.join(measurements.COLUMNS)}\ns,,,,,,b,c,test,,,,,m,1.5,,,3,toy,,,\n"
-FILES = {
-    "results.csv": (MEASUREMENT, lambda file: measurements.validate(measurements.read(file), str(file))),
-    "generations.jsonl": (LINE, lambda file: list(generations.read(file))),
-    "recording.jsonl": (LINE, lambda file: outcomes.results(*outcomes.load_recording(file), file)),
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("damage", [b'"', b"\x00", b"\xff\xfe", b"[" * 2000, b"{}", b"null"])
-def test_a_damaged_file_is_read_or_named(name, damage, tmp_path):
-    text, read = FILES[name]
-    (tmp_path / name).write_text(text)
-    assert len(read(tmp_path / name)), "the sound file is read"
-    raw = text.encode()
-    for start, end in [(0, 0), (0, len(raw)), (len(raw) // 2, len(raw)), (5, 9), (len(raw) - 3, len(raw))]:
-        (tmp_path / name).write_bytes(raw[:start] + damage + raw[end:])
-        try:
-            read(tmp_path / name)
-        except StudyError as error:
-            assert str(error) and "\n" not in str(error)

@@ -1,8 +1,6 @@
 """The command: it helps, it is quick to say so, and it says in one line what the user can mend."""
 
 import errno
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -48,9 +46,3 @@ def test_what_the_user_can_mend_is_one_sentence_and_a_fault_of_the_package_has_i
     shown = capsys.readouterr().err
     assert shown.startswith(said)
     assert status != 1 or "error: a fault in nblib (KeyError: 'x'). Please report" in shown.splitlines()[-1]
-
-
-def test_a_reader_who_stops_reading_is_no_error():
-    command = f"{sys.executable} -m nblib.workflow.cli unpack --help | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
