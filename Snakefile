@@ -230,7 +230,7 @@ ONCE = {  # notebooks that are executed once: what they read, and their paramete
     ),
     "12_gsm8k_errors": (
         [*ASKED, *map(str, [*Path("data/published").glob("truong_table5*"), *Path("data/gsm8k/labels").glob("*.csv")])],
-        {**SOLUTIONS, "examples": config["11"]["common"].get("examples", 3)},
+        {**SOLUTIONS, "examples": config["11"]["common"].get("examples", 3), "loras": {n: LORAS[n]["base"] for n in LORAS}},
     ),
     "13_results": ([
         *SCORES, *ASKED, *map(executed, ["01_diagnosis", "02_synthesis", "03_triples", "08_hedge_trainings"]),

@@ -102,6 +102,20 @@ def trade_off(ax: Axes, table: pd.DataFrame, x: str, y: str, *, kind: str, arrow
     sns.move_legend(ax, "upper left", bbox_to_anchor=(1, 1))
 
 
+def change_map(ax: Axes, changes: pd.DataFrame, rows: str, columns: str) -> None:
+    """Draw changes (difference, low, high, in points) by two of their columns as coloured numbers, in brackets where the interval
+    includes 0; rows and columns in the order in which they come."""
+    clear = (changes.low > 0) | (changes.high < 0)
+    number = changes.difference.map("{:+.1f}".format).str.replace("-", "−")
+    shown = changes.assign(shown=number.where(clear, "(" + number + ")"))
+    grid = shown.pivot(index=rows, columns=columns, values=["difference", "shown"]).loc[shown[rows].unique()]
+    grid = grid.reindex(columns=shown[columns].unique(), level=1)
+    style = {"cmap": "PuOr", "center": 0, "fmt": "", "cbar_kws": {"label": "change (points)"}}
+    sns.heatmap(grid.difference.astype(float), annot=grid.shown.fillna(""), ax=ax, **style)
+    ax.set(xlabel="", ylabel="")
+    ax.tick_params(axis="y", rotation=0)
+
+
 def curves(ax: Axes, table: pd.DataFrame, x: str) -> None:
     """Draw the values of a table over one of its columns, a line for each `set`; beyond eight, colours come again, dashed."""
     for index, (name, part) in enumerate(table.groupby("set", sort=False)):
