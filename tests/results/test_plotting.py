@@ -104,3 +104,13 @@ def test_a_trade_off_has_a_dot_for_each_row_and_an_arrow_for_each_pair():
     (arrow,) = ax.texts
     assert (arrow.xyann, arrow.xy) == ((1, 3), (2, 5))
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["plain", "trained"]
+
+
+def test_a_map_of_changes_brackets_those_whose_interval_has_0_and_keeps_the_order():
+    rows = [("b", "y", -2.0, -3.0, -1.0), ("b", "x", 1.0, -1.0, 3.0), ("a", "x", 4.0, 3.0, 5.0)]
+    _, ax = plt.subplots()
+    table = pd.DataFrame(rows, columns=["who", "what", "difference", "low", "high"])
+    plotting.change_map(ax, table, "who", "what")
+    labels = [[label.get_text() for label in axis.get_ticklabels()] for axis in (ax.yaxis, ax.xaxis)]
+    assert labels == [["b", "a"], ["y", "x"]] and [text.get_text() for text in ax.texts] == ["−2.0", "(+1.0)", "+4.0"]
+    plt.close()
