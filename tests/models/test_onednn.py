@@ -4,6 +4,7 @@ import pytest
 import torch
 from support.close import assert_close
 
+from nblib.models import onednn as module
 from nblib.models.onednn import PackedLinear, linear_by_onednn
 
 onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
@@ -24,3 +25,16 @@ def test_other_precisions_and_what_is_no_network_stay_as_they_are():
     half = torch.nn.Sequential(torch.nn.Linear(4, 3).bfloat16())
     with linear_by_onednn(half), linear_by_onednn(object()):
         assert type(half[0]) is torch.nn.Linear
+
+
+@pytest.mark.parametrize(
+    ("amx", "avx512", "maker", "fast"), [(1, 1, "Intel", 1), (0, 1, "Intel", 0), (0, 1, "AMD", 1), (0, 0, "AMD", 0)]
+)
+def test_a_processor_is_asked_for_bfloat16_only_where_that_is_faster(monkeypatch, amx, avx512, maker, fast):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: bool(amx))
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: bool(avx512))
+    monkeypatch.setattr(
+        module, "_processor", lambda: f"vendor_id : {'Genuine' if maker == 'Intel' else 'Authentic'}{maker}"
+    )
+    assert module.computes_bfloat16.__wrapped__() == bool(fast)
