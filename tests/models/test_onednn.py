@@ -4,13 +4,13 @@ import pytest
 import torch
 from support.close import assert_close
 
-from nblib.models import onednn as module
+from nblib.models import onednn
 from nblib.models.onednn import PackedLinear, linear_by_onednn
 
-onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
+with_onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
 
 
-@onednn
+@with_onednn
 def test_the_embeddings_are_those_of_torch_and_the_layers_the_models_own_afterwards_even_after_an_error(tiny_encoder):
     model, texts = tiny_encoder.model, ["the dog is red", "it is", "the dog is not red"]
     expected, own = model.encode(texts), list(model.modules())
@@ -28,13 +28,12 @@ def test_other_precisions_and_what_is_no_network_stay_as_they_are():
 
 
 @pytest.mark.parametrize(
-    ("amx", "avx512", "maker", "fast"), [(1, 1, "Intel", 1), (0, 1, "Intel", 0), (0, 1, "AMD", 1), (0, 0, "AMD", 0)]
+    ("amx", "maker", "fast"),
+    [(True, "GenuineIntel", True), (False, "GenuineIntel", False), (False, "AuthenticAMD", True)],
 )
-def test_a_processor_is_asked_for_bfloat16_only_where_that_is_faster(monkeypatch, amx, avx512, maker, fast):
+def test_a_processor_computes_in_bfloat16_only_where_that_is_faster(monkeypatch, amx, maker, fast):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: bool(amx))
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: bool(avx512))
-    monkeypatch.setattr(
-        module, "_processor", lambda: f"vendor_id : {'Genuine' if maker == 'Intel' else 'Authentic'}{maker}"
-    )
-    assert module.computes_bfloat16.__wrapped__() == bool(fast)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    monkeypatch.setattr(onednn, "_processor", lambda: maker)
+    assert onednn.computes_bfloat16.__wrapped__() == fast
