@@ -1,7 +1,6 @@
 """Reading free-form answers: a shape that leaves no doubt is read, whatever leaves one is refused with a reason."""
 
 import json
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -52,11 +51,7 @@ def test_a_labelled_answer_is_read_in_whatever_order_with_chatter_around(line):
 
 def test_numbers_alone_are_the_prompts_numbers():
     assert read(written("{n}. {text}")).sentences == SENTENCES
-    for other in (
-        written("- {text}"),
-        written("{n}. {text}") + "\n5. And more.",
-        "2. No B.\n1. No A.\n3. No C.\n4. D.",
-    ):
+    for other in (written("- {text}"), written("{n}. {text}") + "\n5. And.", "2. No B.\n1. No A.\n3. No C.\n4. D."):
         assert read(other).reason == "no labels"
 
 
@@ -161,12 +156,8 @@ def test_an_answer_that_did_not_end_by_itself_is_refused_however_good_it_looks()
 
 
 def test_a_sentence_keeps_what_is_its_own():
-    texts = {
-        "verbal": '"No," he said, "it is not so."',
-        "absolute": "I cannot swim, and never could.",
-        "affixal": "I am unable to swim.",
-        "lexical": "I only sink.",
-    }
+    texts = {"verbal": '"No," he said, "it is not so."', "absolute": "I cannot swim, and never could."}
+    texts |= {"affixal": "I am unable to swim.", "lexical": "I only sink."}
     assert read(written(**texts)).sentences == texts
     bold = {"verbal": "The plane is **not** flying, *at* all.", "absolute": "***Nothing*** is 2 * 3 * 4."}
     sentences = read(written(**bold)).sentences
@@ -182,14 +173,6 @@ def test_any_text_is_read_or_refused_and_never_raises(text, labels):
     parsed = read(text, labels=labels)
     assert bool(parsed.reason) != bool(parsed.sentences)
     assert not parsed.sentences or tuple(parsed.sentences) == labels
-
-
-@pytest.mark.parametrize("head", ["", '"verbal": '])
-@pytest.mark.parametrize("piece", ["*", " ", '"', "1.", "- ", "verbal ", "\n", "(", "there is no ", "(a ", "_["])
-def test_no_text_takes_long(head, piece):
-    started = time.process_time()
-    read((head + piece * parsing.LONGEST)[: parsing.LONGEST])
-    assert time.process_time() - started < 2
 
 
 WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=9)
