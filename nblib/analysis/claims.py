@@ -214,7 +214,7 @@ def _over_systems(check: Mapping, evidence: Evidence) -> Outcome | None:
     first, second = (evidence.scores(check["of"] | check[side]) for side in ("first", "second"))
     differences = second.set_index("system").value - first.set_index("system").value
     differences = differences.reindex(check["systems"]).dropna()
-    if len(differences) < 2:
+    if len(differences) < (2 if check["expect"] == "each" else 3):  # of two, a t interval spans everything
         return None
     mean, spread = differences.mean(), differences.sem() * t.ppf(0.975, len(differences) - 1)
     low, high, above = mean - spread, mean + spread, differences > check.get("by", 0)
