@@ -18,7 +18,7 @@ study: $(ENVIRONMENT)
 	@$(PYTHON) -m snakemake --configfile config/$(SCALE).yaml --cores $(CORES) --resources gpu=$(GPUS) --rerun-incomplete --logger rich
 	@echo "Figures and tables: runs/$(SCALE)/figures. Open runs/$(SCALE)/site/index.html"
 
-# As many workers as cores, a file of tests to each in turn (the longest is not the last); one thread a worker, since more threads
+# As many workers as cores, a file of tests to each in turn; one thread a worker, since more threads
 # than cores make torch crawl
 test: $(ENVIRONMENT)
 	@OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder --durations 10
