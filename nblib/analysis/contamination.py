@@ -50,7 +50,7 @@ def words(text: str) -> tuple[str, ...]:
 def check(texts: Iterable[str], names: Collection[str]) -> pd.DataFrame:
     """Look for training texts in benchmarks, by their names in the registry: corpus, title, official, items, exact (items with
     a match), ngram_5, ngram_8, ngram_13 (percent of items that share one), longest (the most words in a row that an item
-    shares), example (those words)."""
+    shares), example (those words; of the authored sets alone, as the others' texts are not ours to show)."""
     holders = defaultdict(set)  # five words in a row → the training texts that hold them
     for text in set(map(words, texts)):
         for gram in _grams(text):
@@ -78,4 +78,5 @@ def _check_one(name: str, holders: dict[tuple[str, ...], set[tuple[str, ...]]]) 
             longest = max(longest, field[-start : size - start], key=len)
     share = {f"ngram_{n}": 100 * sum(size >= n for size in shared.values()) / items for n in SIZES}
     about = {"corpus": name, "title": described.title, "official": described.official, "items": items}
-    return {**about, "exact": len(exact), **share, "longest": len(longest), "example": " ".join(longest)}
+    example = "" if described.official else " ".join(longest)
+    return {**about, "exact": len(exact), **share, "longest": len(longest), "example": example}

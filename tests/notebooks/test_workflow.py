@@ -138,7 +138,3 @@ def test_an_unknown_scale_is_a_clear_error():
     run = subprocess.run(command, cwd=paths.PROJECT_ROOT, capture_output=True, text=True)
     assert run.returncode != 0
     assert "no scale 'huge'. Scales: quick, official, paper" in run.stdout + run.stderr
-
-
-def test_snakemake_without_a_scale_says_what_to_add():
-    assert "Add --configfile config/quick.yaml" in snakemake("-n", check=False)
