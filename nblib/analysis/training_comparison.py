@@ -88,11 +88,11 @@ def wide(averaged: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_highest(plane: pd.DataFrame) -> str:
-    """A sentence on the training highest on negation, from training, base, negation average, STSB."""
+    """What the training highest on negation changes, from training, base, negation average, STSB."""
     best = plane.loc[plane[AVERAGE].idxmax()]
     before = plane.set_index("training").loc[best.base]
     changes = [f"{name} {before[name]:.0f} → {best[name]:.0f}" for name in (AVERAGE, "STSB")]
-    return f"Highest on negation is {best.training}: {changes[0]} %, {changes[1]}"
+    return f"{best.training}: {changes[0]} %, {changes[1]}"
 
 
 def change_over_seeds(
