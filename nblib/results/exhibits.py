@@ -81,6 +81,6 @@ def describe_agreement(board: pd.DataFrame) -> str:
         return ""
     counted = f"Of {len(numbers)} printed numbers {len(numbers) - stood_in - not_run} are compared with ours, {stood_in} have a"
     counted += f" stand-in, {not_run} were not run."
-    said = f"{counted} Scores that agree with ours, each counted once: {'; '.join(parts)}."
+    said = f"{counted} Agreeing scores (without repeats, cosines and chance): {'; '.join(parts)}."
     split = bool(scores.protocol.astype(str).str.startswith("splits").any())
-    return said + " Over random splits our interval holds 95 % of them, so it is wider than that of their mean." * split
+    return said + " For random splits our interval covers 95 % of single splits, not their mean." * split

@@ -13,6 +13,7 @@ from nblib import paths
 from nblib.analysis import claims
 from nblib.results import exhibits, measurements, scoreboard, words
 
+WIDTH = 120  # characters of a line
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 HEADLINE = {  # head of a column → benchmark, metric
     "NevIR": ("nevir", "right_rank"),
@@ -43,15 +44,17 @@ def update(record: Path) -> list[str]:
 
 
 def _verdicts(record: Path) -> str:
-    """The claims in their short form, by verdict."""
+    """The claims in their short form, by verdict; of one that holds partly, in how many of the measured comparisons."""
     checked, short = pd.read_csv(record / "13_results" / "tab_claims.csv"), {one.id: one.short for one in claims.load()}
     listed = []
     for name in (*claims.VERDICTS, claims.NOT_MEASURED):
-        by_paper = checked[checked.verdict == name].groupby("paper", sort=False).id
-        said = " ".join(f"{paper.capitalize()}: {'; '.join(short[one] for one in ids)}." for paper, ids in by_paper)
+        rows = checked[checked.verdict == name]
+        texts = rows.id.map(short) + (" (" + rows.holds + ")" if name == claims.PARTLY else "")
+        by_paper = texts.groupby(rows.paper, sort=False)
+        said = " ".join(f"{paper.capitalize()}: {'; '.join(part)}." for paper, part in by_paper)
         if said:
             line = f"- **{name.capitalize()}.** {said}"
-            listed.append(textwrap.fill(line, 100, subsequent_indent="  ", break_on_hyphens=False))
+            listed.append(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
     return "\n".join([claims.counts(checked), "", *listed])
 
 
@@ -76,7 +79,7 @@ def _headline(record: Path) -> str:
 def _agreement(record: Path) -> str:
     """How many of the printed numbers agree."""
     board = scoreboard.read(record / "scoreboard.csv")
-    return textwrap.fill(exhibits.describe_agreement(board), 100, break_on_hyphens=False)
+    return textwrap.fill(exhibits.describe_agreement(board), WIDTH, break_on_hyphens=False)
 
 
 PARTS = {"verdicts": _verdicts, "headline": _headline, "agreement": _agreement}
