@@ -73,10 +73,10 @@ def corpora_of(number, *benchmarks):
 
 def scored_files(form):
     """What is read to score an encoder."""
-    return [*shipped("hedgetriple", *catalogue.corpora_of(form)), "data/training/heldout_anchors.txt"]
+    return [*shipped("hedgetriple", *catalogue.names(form)), "data/training/heldout_anchors.txt"]
 READ_BY_04 = "nevir cannot_wmt nevir_mini stsb stsb_mini exclusions contrast_mini contrast_more exclusions_mini".split()
 READ_BY_06 = corpora_of("06", "stsb", "semantoneg")
-READ_BY_11 = [*catalogue.corpora_of(config["11"]["common"]["form"]), *corpora_of("11", "mmlu", "hellaswag", "gsm8k")]
+READ_BY_11 = [*catalogue.names(config["11"]["common"]["form"]), *corpora_of("11", "mmlu", "hellaswag", "gsm8k")]
 
 wildcard_constraints:
     encoder=one_of({*WITH_ADAPTER, *RECORDED}), system=one_of(BY_COMMAND), training=one_of(TRAININGS),
@@ -100,7 +100,7 @@ rule triples:
         config["03"].get("variants", []), "data/published/hedge_cues.json",
     params:
         json=lambda w: parameters(config["03"]),
-        entries=lambda w: registered("hedgetriple", *catalogue.corpora_of(config["03"]["form"])),
+        entries=lambda w: registered("hedgetriple", *catalogue.names(config["03"]["form"])),
     priority: 2
     output: executed("03_triples"), ANCHORS
     log: f"{RUN}/logs/03_triples.log"
@@ -160,7 +160,7 @@ rule encoder_benchmarks:
         lambda w: record_of(w.encoder),
     params:
         json=lambda w: parameters(asked_of(w.encoder)),
-        entries=lambda w: registered(*catalogue.corpora_of(asked_of(w.encoder)["form"]), w.encoder),
+        entries=lambda w: registered(*catalogue.names(asked_of(w.encoder)["form"]), w.encoder),
     priority: 2
     output: executed("07_encoder_benchmarks", "{encoder}")
     log: f"{RUN}/logs/07_{{encoder}}.log"
@@ -220,7 +220,6 @@ ONCE = {  # notebooks that are executed once: what they read, and their paramete
     "09_nevir_architectures": ([*SCORES, *(record_of(name)[0] for name in ON_NEVIR), *shipped("nevir_mini")], {
         **TRAINED, "nevir_trainings": ON_NEVIR,
         "rankers": [name for name in BY_COMMAND if name in [*RANKERS, *sweeps.which(SCORED, of="", score=FORM)]],
-        "cross_encoders": sweeps.which(SCORED, architecture="cross-encoder", score="sample"),
         "general_encoders": [*ENCODERS, *TUNED], "general_changes": [[base, name] for name, base in TUNED.items()],
         **{key: value for key, value in config["09"].items() if key != "rankers"},
     }),

@@ -160,8 +160,7 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
         benchmark = catalogue.every_form().get(check["task"])
         metric = benchmark.main_metric if benchmark else "accuracy"
         change = training_comparison.change_over_seeds(*tables, metric)
-        labels = [benchmark.label, words.sample(benchmark.corpus, benchmark.sample)] if benchmark else []
-        what = ", ".join(filter(None, labels)) + ", Pearson's r × 100" * (metric == "pearson")
+        what = (benchmark.label if benchmark else "") + ", Pearson's r × 100" * (metric == "pearson")
         names = [f"{n} ({len(part)} seeds)" if len(part) > 1 else n for n, part in zip(names, tables, strict=True)]
         ending = f", n = {change['n']:,}"
     low, high, margin = change["low"], change["high"], check.get("within", MARGIN)

@@ -78,12 +78,10 @@ def _note(benchmark: Benchmark, metric: str) -> str:
     """What to know before a score is compared with the printed ones."""
     if not benchmark.official:
         return "authored mini set: no published score is comparable"
-    remarks = [f"a sample of {benchmark.sample}" * bool(benchmark.sample)]
     for mapping in scoreboard.mappings_of(benchmark.key):
         if mapping.ours.get("metric", mapping.metrics[0]) == metric:
-            remarks += [mapping.stand_in, mapping.protocol, mapping.note]
-            break
-    return "; ".join(filter(None, remarks))
+            return "; ".join(filter(None, [mapping.stand_in, mapping.protocol, mapping.note]))
+    return ""
 
 
 def largest_errors(name: str, predictions: pd.DataFrame, count: int) -> pd.DataFrame:

@@ -42,8 +42,8 @@ def collect(run_dir: str | Path, names: Sequence[str], form: str, benchmarks: Se
     """The test scores of encoders on benchmarks (by key; none: all of this form), by the metric that is printed.
 
     Returns:
-        encoder, `SETTINGS`, training (the variant, with its α where it is interpolated), benchmark, corpus, sample, label,
-        metric, value, ci_low, ci_high (percent), n; with a row "negation average" over the n benchmarks `AVERAGED`.
+        encoder, `SETTINGS`, training (the variant, with its α where it is interpolated), benchmark, corpus, label, metric,
+        value, ci_low, ci_high (percent), n; with a row "negation average" over the n benchmarks `AVERAGED`.
 
     Raises:
         ScoreError: an encoder was not scored, or the average lacks a benchmark.
@@ -56,7 +56,7 @@ def collect(run_dir: str | Path, names: Sequence[str], form: str, benchmarks: Se
         about, values = {"encoder": name, **settings(run_dir, name)}, {}
         about["training"] = about["variant"] + (f", α = {about['alpha']:g}" if (about["alpha"] or 1) < 1 else "")
         for task in tasks:
-            items = {"benchmark": task.key, "corpus": task.corpus, "sample": task.sample, "label": task.label}
+            items = {"benchmark": task.key, "corpus": task.name, "label": task.label}
             measured = scoring.measure(scoring.load_predictions(run_dir, name, task.name), task.main_metric)
             values[task.key] = measured["value"]
             rows.append({**about, **items, "metric": task.main_metric, **measured})
@@ -92,7 +92,7 @@ def describe_highest(plane: pd.DataFrame) -> str:
     best = plane.loc[plane[AVERAGE].idxmax()]
     before = plane.set_index("training").loc[best.base]
     changes = [f"{name} {before[name]:.0f} → {best[name]:.0f}" for name in (AVERAGE, "STSB")]
-    return f"{best.training}: {changes[0]} %, {changes[1]}"
+    return f"{best.training}: {changes[0]}, {changes[1]}"
 
 
 def change_over_seeds(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nblib.models.registry import Role
     from nblib.models.systems import System
 
-Form = Literal["mini", "official", "sample"]
+Form = Literal["mini", "official"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
 
@@ -46,7 +46,6 @@ class Benchmark:
     metric: str  # its own metric, a key of `scoring.METRICS`
     ability: Literal["negation", "general"] = "negation"
     forms: tuple[Form, ...] = FORMS
-    sample_size = 0  # ids in a sample; 0: the form "sample" is the whole
     splits: tuple[str, ...] = ("test",)  # of the official form; what isn't "test" is scored, too
     chance = math.nan  # the score of guessing, percent
     averaged = False  # whether it counts in Truong's average of the negation benchmarks
@@ -59,18 +58,17 @@ class Benchmark:
 
     def __init__(self, form: Form = "official") -> None:
         self.form = one_of(form, self.forms, f"form of {self.label}")
-        self.sample = str(self.sample_size or "") if form == "sample" else ""  # as measurements name it
         self.splits = type(self).splits if form == "official" else ("test",)
 
     @property
     def name(self) -> str:
-        """What its files are named after: nevir, nevir_mini, nevir_sample."""
-        return self.key + ("_mini" if self.form == "mini" else "_sample" if self.sample else "")
+        """What its files are named after: nevir, nevir_mini."""
+        return f"{self.key}_mini" if self.form == "mini" else self.key
 
     @property
     def corpus(self) -> str:
         """The registered corpus that it reads."""
-        return f"{self.key}_mini" if self.form == "mini" else self.key
+        return self.name
 
     @property
     def official(self) -> bool:
@@ -86,17 +84,9 @@ class Benchmark:
         """All that is measured, its own metric first."""
         return ("spearman", "pearson") if self.metric == "spearman" else (self.metric,)
 
-    def read(self, split: str) -> pd.DataFrame:
-        """All items of a split; see the subclasses for the columns."""
-        raise NotImplementedError
-
     def rows(self, split: str = "test") -> pd.DataFrame:
-        """The items of a split in this form; those of a sample have the first ids of a fixed draw."""
-        rows = self.read(split)
-        if not self.sample:
-            return rows
-        ids = pd.Series(rows.id.unique()).sample(frac=1, random_state=0).head(self.sample_size)
-        return rows[rows.id.isin(ids)].reset_index(drop=True)
+        """The items of a split; see the subclasses for the columns."""
+        raise NotImplementedError
 
     def predict(self, system: "System", rows: pd.DataFrame) -> pd.DataFrame:
         """A system's predictions for items; a ScoreError where its library can't read them, or a score isn't finite."""

@@ -13,11 +13,10 @@ class CannotWMT(Correlation):
     key, label, metric, main_metric = "cannot_wmt", "CANNOT-WMT", "spearman", "pearson"
     splits = ("test", "eval")
     averaged = True
-    sample_size = 750
     dev_sets = (DevSet("eval", ("official",), most=500),)
     llm = ("similarity",)
 
-    def read(self, split: str) -> pd.DataFrame:
+    def rows(self, split: str = "test") -> pd.DataFrame:
         """A row a pair; the official files have no ids: an item's is its index."""
         table = corpora.load(self.corpus, split)
         ids, part = table.get("id"), "CANNOT"

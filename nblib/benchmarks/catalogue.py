@@ -1,4 +1,4 @@
-"""Which benchmarks there are, and in which forms: official, authored mini set (mini), sample of the official items."""
+"""Which benchmarks there are, and in which forms: official, authored mini set (mini)."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -36,16 +36,9 @@ def names(
     return tuple(one.name for key, one in known.items() if key in chosen and ability in ("all", one.ability))
 
 
-def corpora_of(form: Form) -> tuple[str, ...]:
-    """The registered corpora that the benchmarks read in a form."""
-    return tuple(get(name).corpus for name in names(form))
-
-
 def every_form() -> dict[str, Benchmark]:
     """Each form of each benchmark, and the negation profile, by name."""
-    classes = [*BENCHMARKS.values(), NegationProfile]
-    # Reversed: where a sample is the whole, the official form has the name
-    return {one(form).name: one(form) for one in classes for form in reversed(one.forms)}
+    return {one(form).name: one(form) for one in [*BENCHMARKS.values(), NegationProfile] for form in one.forms}
 
 
 def get(name: str) -> Benchmark:

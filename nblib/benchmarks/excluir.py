@@ -16,11 +16,10 @@ class ExcluIR(Choice):
     roles = ("query", "document")
     chance = 50.0  # one question with two documents
     averaged = True
-    sample_size = 100
     dev_sets = (DevSet("test", ("official",), form="mini"),)
     llm = ("ranking",)
 
-    def read(self, split: str) -> pd.DataFrame:
+    def rows(self, split: str = "test") -> pd.DataFrame:
         """A row a query."""
         table = corpora.load(self.corpus, split)
         ids = table[corpora.describe(self.corpus).key[0]].astype(str)

@@ -10,10 +10,9 @@ class M3Derived(Correlation):
     """A negated statement has −1, one without evidence 0, a hedged one 1."""
 
     key, label, metric = "m3", "M3-derived", "spearman"
-    forms = ("mini", "official")
     llm = ("similarity",)
 
-    def read(self, split: str) -> pd.DataFrame:
+    def rows(self, split: str = "test") -> pd.DataFrame:
         """A row a statement and its variant."""
         pairs = m3.load(self.corpus)
         pairs = pairs.assign(id=pairs.id + "/" + pairs.kind, cluster=pd.factorize(pairs.claim)[0])

@@ -22,7 +22,7 @@ class NegationProfile(Choice):
     chance = 50.0
     corpus = "hedgetriple"
 
-    def read(self, split: str) -> pd.DataFrame:
+    def rows(self, split: str = "test") -> pd.DataFrame:
         return self.of_anchors(authored.held_out_anchors())
 
     @staticmethod

@@ -17,11 +17,10 @@ class NevIR(Choice):
     roles = ("query", "document")
     chance = 25.0  # both questions with two documents each
     averaged = True
-    sample_size = 100
     dev_sets = (DevSet("train_sample", ("official", "nevir")), DevSet("test", ("official", "nevir"), form="mini"))
     llm = ("ranking", "pointwise")
 
-    def read(self, split: str) -> pd.DataFrame:
+    def rows(self, split: str = "test") -> pd.DataFrame:
         """A row a query."""
         table = corpora.load(self.corpus, split)
         pair = pd.DataFrame({"id": table.id, "cluster": shared_text_clusters(table.doc1, table.doc2)})
@@ -44,7 +43,7 @@ class ContrastPassages(Choice):
     dev_sets = (DevSet("dev", ("official",), form="mini"),)
     load = staticmethod(authored.contrast_passages)
 
-    def read(self, split: str) -> pd.DataFrame:
+    def rows(self, split: str = "test") -> pd.DataFrame:
         """A row a query."""
         table = self.load(split)
         asked = authored.questions(table).rename(columns={"anchor": "query"})

@@ -74,8 +74,8 @@ def score(system: System, names: Sequence[str], run_dir: str | Path, *, dev_spli
 
 def summarise(benchmark: Benchmark, predictions: Mapping[str, pd.DataFrame]) -> list[dict]:
     """The scores of a benchmark's predictions by split, a row for each of its `parts` and metrics: task, benchmark, corpus,
-    sample, split, part, metric (a key of `METRICS`), and what `measure` gives."""
-    about = {"task": benchmark.name, "benchmark": benchmark.key, "corpus": benchmark.corpus, "sample": benchmark.sample}
+    split, part, metric (a key of `METRICS`), and what `measure` gives."""
+    about = {"task": benchmark.name, "benchmark": benchmark.key, "corpus": benchmark.corpus}
     return [
         {**about, "split": split, "part": part, "metric": metric, **measure(table, metric)}
         for (split, part), table in parts(predictions).items()
@@ -113,18 +113,17 @@ def save_predictions(table: pd.DataFrame, run_dir: str | Path, system: str, task
 
 
 def load_predictions(run_dir: str | Path, system: str, task: str, split: str = "test") -> pd.DataFrame:
-    """Per-item predictions that `score` left, a sample's also out of the whole benchmark's; a ScoreError where there are none."""
-    file, whole = (predictions_file(run_dir, system, name, split) for name in (task, task.removesuffix("_sample")))
-    if file.is_file():
-        return artefacts.read_table(file)
-    if whole.is_file():
-        table = artefacts.read_table(whole)
-        return table[table.id.isin(catalogue.get(task).rows(split).id)].reset_index(drop=True)
-    raise ScoreError(f"No predictions at {file}. Score {system} on {task}: `nblib score {system} --run-dir {run_dir}`.")
+    """Per-item predictions that `score` left; a ScoreError where there are none."""
+    file = predictions_file(run_dir, system, task, split)
+    if not file.is_file():
+        raise ScoreError(
+            f"No predictions at {file}. Score {system} on {task}: `nblib score {system} --run-dir {run_dir}`."
+        )
+    return artefacts.read_table(file)
 
 
 def load_predictions_for(run_dir: str | Path, names: Sequence[str], task: str) -> dict[str, pd.DataFrame]:
-    """Name → test predictions of the systems that were scored on the whole benchmark; a ScoreError where none was."""
+    """Name → test predictions of the systems that were scored on a benchmark; a ScoreError where none was."""
     if not names:
         raise ScoreError(f"No system is named to compare on {task}.")
     scored = [name for name in names if predictions_file(run_dir, name, task).is_file()]

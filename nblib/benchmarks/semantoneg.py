@@ -15,7 +15,7 @@ class SemAntoNeg(Choice):
     dev_sets = (DevSet("test", ("official",), form="mini"),)
     llm = ("choice",)
 
-    def read(self, split: str) -> pd.DataFrame:
+    def rows(self, split: str = "test") -> pd.DataFrame:
         """A row an item."""
         table = load(self.corpus).rename(columns={"idx": "id", "sentence_set": "cluster", "input": "query"})
         return table.assign(id=table.id.astype(str), question="input")

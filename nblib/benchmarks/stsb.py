@@ -13,7 +13,7 @@ class STSB(Correlation):
     ability = "general"
     dev_sets = (DevSet("dev", ("official", "nevir"), most=750), DevSet("dev", ("mini",), form="mini"))
 
-    def read(self, split: str) -> pd.DataFrame:
+    def rows(self, split: str = "test") -> pd.DataFrame:
         """A row a pair."""
         table = corpora.load(self.corpus, split)
         ids = table[corpora.describe(self.corpus).key].agg("/".join, axis=1)

@@ -53,8 +53,8 @@ def add_parsers(commands: argparse._SubParsersAction) -> None:
     systems = "an encoder (a registered name, a folder, an id on the hub), <encoder>+<adapter file>, Random, TF-IDF, "
     systems += "maxsim:<encoder>, or any other name of data/registries/rankers.yaml"
     add("systems", nargs="+", metavar="SYSTEM", help=systems)
-    forms = "the authored mini sets, the official benchmarks, or samples of these (default: %(default)s)"
-    add("--form", default="mini", choices=["mini", "official", "sample"], help=forms)
+    forms = "the authored mini sets, or the official benchmarks (default: %(default)s)"
+    add("--form", default="mini", choices=["mini", "official"], help=forms)
     keys = "score only these benchmarks, such as nevir (default: all that a system can do; without a KEY: none)"
     add("--benchmarks", nargs="*", metavar="KEY", help=keys)
     add("--brief", action="store_true", help="leave predictions alone: no results, no dev splits, no negation profile")

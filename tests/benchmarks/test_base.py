@@ -6,7 +6,7 @@ import pytest
 from support.benchmarks import Written, question
 from support.encoders import written
 
-from nblib.benchmarks import base, catalogue
+from nblib.benchmarks import base
 from nblib.benchmarks.excluir import ExcluIR
 from nblib.benchmarks.nevir import NevIR
 from nblib.benchmarks.semantoneg import SemAntoNeg
@@ -79,14 +79,3 @@ def test_scores_no_ranking_can_be_made_of_are_refused(nonsense):
 
 def test_rows_that_share_a_text_are_one_cluster():
     assert base.shared_text_clusters(["a", "b", "c", "x"], ["b", "d", "e", "y"]) == [0, 0, 1, 2]
-
-
-@pytest.mark.official
-@pytest.mark.parametrize(
-    ("name", "rows", "ids"), [("nevir_sample", 200, 100), ("excluir_sample", 100, 100), ("cannot_wmt_sample", 750, 750)]
-)
-def test_a_sample_is_a_fixed_part_of_the_whole(name, rows, ids):
-    sample, whole = (catalogue.get(task).rows() for task in (name, name.removesuffix("_sample")))
-    assert (len(sample), sample.id.nunique()) == (rows, ids) and catalogue.get(name).sample == str(ids)
-    assert sample.equals(catalogue.get(name).rows())
-    assert set(sample.id) < set(whole.id) and not catalogue.get(name.removesuffix("_sample")).sample

@@ -41,11 +41,9 @@ def test_the_main_metric_is_the_one_beside_the_printed_numbers():
 
 
 def test_the_forms_of_some_benchmarks():
-    samples = ("semantoneg", "nevir_sample", "excluir_sample", "cannot_wmt_sample")
-    assert catalogue.names("sample", "negation") == samples and catalogue.get("semantoneg").form == "official"
+    assert catalogue.names("official", "negation", ["stsb", "m3"]) == ("m3",)
     assert catalogue.names("mini", keys=["stsb", "nevir"]) == ("nevir_mini", "stsb_mini")
-    assert catalogue.corpora_of("sample") == ("semantoneg", "nevir", "excluir", "cannot_wmt", "stsb")
-    unknown = [lambda: catalogue.names("sample", keys=["m3"]), lambda: catalogue.names("quick")]
+    unknown = [lambda: catalogue.names("official", keys=["contrast"]), lambda: catalogue.names("quick")]
     for what in [*unknown, lambda: NevIR("quick"), lambda: catalogue.get("NevirMini")]:
         with pytest.raises(ValueError, match="Known: "):
             what()

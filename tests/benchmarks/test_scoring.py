@@ -104,13 +104,6 @@ def test_items_need_ids_of_their_own(tmp_path):
             scoring.save_predictions(table, tmp_path, "system", "nevir_mini")
 
 
-@pytest.mark.official
-def test_a_samples_predictions_are_found_in_the_whole_benchmarks(tmp_path):
-    ids = catalogue.get("nevir").rows().id.unique()
-    scoring.save_predictions(pd.DataFrame({"id": ids, "cluster": ids, "correct": True}), tmp_path, "base", "nevir")
-    assert len(scoring.load_predictions(tmp_path, "base", "nevir_sample")) == 100
-
-
 def test_systems_scored_on_the_whole_benchmark_are_compared(tmp_path):
     leave(tmp_path, weak=[True] * 5 + [False] * 15, strong=[True] * 18 + [False] * 2)
     predictions = scoring.load_predictions_for(tmp_path, ["weak", "absent", "strong"], "nevir_mini")
@@ -144,7 +137,7 @@ def test_one_number_for_every_pair_correlates_with_nothing_and_without_a_warning
 
 
 def test_scores_become_measurements_by_keys(tmp_path):
-    tables = {"nevir": outcomes([True, False]), "nevir_mini": outcomes([True]), "excluir_sample": outcomes([True])}
+    tables = {"nevir": outcomes([True, False]), "nevir_mini": outcomes([True]), "excluir": outcomes([True])}
     curved = tables["cannot_wmt"] = similarities([0.0, 0.1, 0.2, 9.0])  # in the right order, on no line
     scored = pd.DataFrame(
         row for name, table in tables.items() for row in scoring.summarise(catalogue.get(name), {"test": table})
@@ -153,7 +146,7 @@ def test_scores_become_measurements_by_keys(tmp_path):
     assert table[["benchmark", "corpus", "split", "sample", "metric", "n"]].to_numpy().tolist() == [
         ["nevir", "nevir", "test", "", "right_rank", 2],
         ["nevir", "nevir_mini", "test", "", "right_rank", 1],
-        ["excluir", "excluir", "test", "100", "right_rank", 1],
+        ["excluir", "excluir", "test", "", "right_rank", 1],
         ["cannot_wmt", "cannot_wmt", "test", "", "spearman", 4],
         ["cannot_wmt", "cannot_wmt", "test", "", "pearson", 4],
     ]

@@ -6,7 +6,7 @@ from nblib.errors import StudyError
 from nblib.workflow import sweeps
 
 SWEEP = {
-    "common": {"base": "B", "epochs": 1, "score": "sample"},
+    "common": {"base": "B", "epochs": 1, "score": "mini"},
     "seeds": [0, 1],
     "variants": {"both": {}, "between": {"epochs": 2, "interpolations": [0.25, 0.5], "seeds": [7]}},
 }
