@@ -170,8 +170,9 @@ rule encoder_benchmarks:
 def score_options(system):
     """The arguments of `nblib score`: of a sweep's trainings predictions alone, without results."""
     own = SCORED.get(system, {"score": FORM})
-    benchmarks = ["--benchmarks", *own["benchmarks"]] if "benchmarks" in own else []
-    return [system_of(system), "--form", own["score"], *benchmarks, *(["--brief"] if own.get("brief") else [])]
+    chosen = ["--benchmarks", *own["benchmarks"]] if "benchmarks" in own else []
+    chosen += ["--general", own["general"]] if "general" in own else []
+    return [system_of(system), "--form", own["score"], *chosen, *(["--brief"] if own.get("brief") else [])]
 
 rule score:
     input: COMMAND, module_files(COMMAND), "data/registries/rankers.yaml", scored_files(FORM), lambda w: record_of(w.system)

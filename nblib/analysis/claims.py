@@ -16,7 +16,7 @@ from scipy.stats import t
 
 from nblib import artefacts, paths, shipped
 from nblib.analysis import general_comparison, training_comparison
-from nblib.benchmarks import catalogue, scoring
+from nblib.benchmarks import catalogue, mteb, scoring
 from nblib.results import published, scoreboard, words
 
 FILE = published.FOLDER / "claims.yaml"
@@ -82,10 +82,14 @@ class Evidence:
                 systems.setdefault(known["variant"], []).append(known["name"])
         return systems
 
+    def systems(self, side: str | Mapping[str, str]) -> list[str]:
+        """A system, or those trained by a variant."""
+        return [side] if isinstance(side, str) else self.variants.get(side["variant"], [])
+
     def predictions(self, side: str | Mapping[str, str], task: str) -> list[pd.DataFrame]:
         """The predictions on a task of a system, or of those trained by a variant; of what was scored."""
         tables = []
-        for name in [side] if isinstance(side, str) else self.variants.get(side["variant"], []):
+        for name in self.systems(side):
             with suppress(scoring.ScoreError):
                 tables.append(scoring.load_predictions(self.run_dir, name, task))
         return tables
@@ -146,23 +150,25 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
     sides = [check["before"], check["after"]]
     names = [side if isinstance(side, str) else side["variant"] for side in sides]
     if "average" in check:
+        scored = mteb.systems(evidence.run_dir)
+        found = [tuple(name for name in evidence.systems(side) if name in scored) for side in sides]
         try:
-            changes = _general_changes(evidence.run_dir, *sides)
+            changes = _general_changes(evidence.run_dir, *found)
             change = changes[(changes.average == check["average"]) & changes.low.notna()].iloc[0]
-        except (scoring.ScoreError, IndexError):  # one of them was not measured
+        except (scoring.ScoreError, ValueError, IndexError):  # one of them was not measured
             return None
         tasks = f"{change.tasks} of MTEB's tasks" if change.tasks > 1 else "one of MTEB's tasks"
         what, ending = f"{check['average']}, {tasks}", ""
     else:
-        tables = [evidence.predictions(side, check["task"]) for side in sides]
-        if not all(tables):
+        found = [evidence.predictions(side, check["task"]) for side in sides]
+        if not all(found):
             return None
         benchmark = catalogue.every_form().get(check["task"])
         metric = benchmark.main_metric if benchmark else "accuracy"
-        change = training_comparison.change_over_seeds(*tables, metric)
+        change = training_comparison.change_over_seeds(*found, metric)
         what = (benchmark.label if benchmark else "") + ", Pearson's r × 100" * (metric == "pearson")
-        names = [f"{n} ({len(part)} seeds)" if len(part) > 1 else n for n, part in zip(names, tables, strict=True)]
         ending = f", n = {change['n']:,}"
+    names = [f"{name} ({len(part)} seeds)" if len(part) > 1 else name for name, part in zip(names, found, strict=True)]
     low, high, margin = change["low"], change["high"], check.get("within", MARGIN)
     kept = low >= -margin
     holds = {"higher": low > 0, "lower": high < 0, "kept": kept, "same": kept and high <= margin}[check["expect"]]
@@ -173,7 +179,7 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
 
 
 @cache
-def _general_changes(run_dir: Path, before: str, after: str) -> pd.DataFrame:
+def _general_changes(run_dir: Path, before: tuple[str, ...], after: tuple[str, ...]) -> pd.DataFrame:
     return general_comparison.changes(run_dir, before, after)
 
 

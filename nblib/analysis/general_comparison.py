@@ -1,8 +1,11 @@
 """General ability: averages over MTEB's tasks (compared over the very same tasks only), what a training changed, and our scores
 beside the published ones."""
 
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from nblib import stats
@@ -31,9 +34,9 @@ def averages(measured: pd.DataFrame, value: str = "value") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["average", "tasks", "value"])
 
 
-def changes(run_dir: str | Path, baseline: str, other: str) -> pd.DataFrame:
-    """What general ability a system has gained or lost against a baseline: by category, on average, and on sentiment beyond other
-    classification, with paired intervals.
+def changes(run_dir: str | Path, baselines: Sequence[str], others: Sequence[str]) -> pd.DataFrame:
+    """What general ability a training has gained or lost against a baseline, each averaged over its seeds: by category, on
+    average, and on sentiment beyond other classification, with paired intervals.
 
     Each task's items are resampled by cluster, and the tasks' changes averaged resample by resample. Tasks of equally many
     clusters get the same resamples, so that two on the same texts stay paired.
@@ -44,13 +47,14 @@ def changes(run_dir: str | Path, baseline: str, other: str) -> pd.DataFrame:
     Raises:
         ScoreError: the predictions of one are gone.
     """
-    first, second = mteb.load(run_dir, baseline), mteb.load(run_dir, other)
+    first, second = (_mean_scores(run_dir, side) for side in (baselines, others))
     both = first.merge(second, on=["task", "category"], suffixes=("_before", "_after"))
     both = both[both.category.isin(mteb.BY_ITEM)]
     drawn = pd.DataFrame()  # resamples × tasks, and then averages
     for name in both.task:
-        old, new = (scoring.load_predictions(run_dir, system, name) for system in (baseline, other))
-        drawn[name] = 100 * scoring.change_replicates(old, new, seed=old.cluster.nunique())
+        sides = ([scoring.load_predictions(run_dir, one, name) for one in side] for side in (baselines, others))
+        pairs = [scoring.change_replicates(*pair, seed=pair[0].cluster.nunique()) for pair in product(*sides)]
+        drawn[name] = 100 * np.mean(pairs, axis=0)
     categories = both.groupby("category", sort=False).task.agg(list)
     for category, members in categories.items():
         drawn[category] = drawn[members].mean(axis=1)
@@ -66,6 +70,13 @@ def changes(run_dir: str | Path, baseline: str, other: str) -> pd.DataFrame:
     table["difference"] = table.after - table.before
     table[["low", "high"]] = [stats.percentile_interval(drawn[name].to_numpy()) for name in table.average]
     return table
+
+
+def _mean_scores(run_dir: str | Path, systems: Sequence[str]) -> pd.DataFrame:
+    """task, category, value: the mean over systems, of the tasks that all were measured on."""
+    scores = pd.concat([mteb.load(run_dir, name) for name in systems]).astype({"value": float})
+    means = scores.groupby(["task", "category"], sort=False).value.agg(["mean", "size"]).reset_index()
+    return means[means["size"] == len(systems)].rename(columns={"mean": "value"})
 
 
 def beside_published(measured: pd.DataFrame, model: str) -> pd.DataFrame:

@@ -127,7 +127,8 @@ def score(given: argparse.Namespace) -> None:
             corpora = [mteb.TASKS[task].corpora[0] for task in scored.task]
             scored = scored.assign(benchmark=scored.task, corpus=corpora, split="test")
             rows = results.record(scored, scale=given.scale, **scoring.measured_system(given.run_dir, system.name))
-            results.save(rows, file.with_name(f"07_{system.name}_general.csv"), **about)
+            if not given.brief:
+                results.save(rows, file.with_name(f"07_{system.name}_general.csv"), **about)
 
 
 def unpack(given: argparse.Namespace) -> None:

@@ -43,12 +43,14 @@ def test_changes_average_the_tasks_changes_resample_by_resample(tmp_path):
     leave(tmp_path, "before", known.assign(value=[50.0, 50, 9, 9]), NFCorpus=right, SciFact=right, SummEval=right)
     worse, better = np.roll(right, 3) & right, np.ones(60, bool)
     leave(tmp_path, "after", known[:3].assign(value=[45.0, 100, 9]), NFCorpus=worse, SciFact=better, SummEval=right)
-    found = general_comparison.changes(tmp_path, "before", "after").set_index("average")
+    found = general_comparison.changes(tmp_path, ["before"], ["after"]).set_index("average")
     assert found.tasks.to_dict() == {"Retrieval": 2, "mean of tasks": 2, "mean of categories": 2}
     assert found.difference["Retrieval"] == 22.5 and found.low["Retrieval"] < 22.5 < found.high["Retrieval"]
-    same = general_comparison.changes(tmp_path, "after", "after")
+    same = general_comparison.changes(tmp_path, ["after"], ["after"])
     assert np.allclose(same[["difference", "low", "high"]], 0)
-    assert general_comparison.changes(tmp_path, "before", "absent").tasks.sum() == 0
+    assert general_comparison.changes(tmp_path, ["before"], ["absent"]).tasks.sum() == 0
+    seeds = general_comparison.changes(tmp_path, ["before"], ["before", "after"]).set_index("average")
+    assert np.allclose(seeds[["difference", "low"]], found[["difference", "low"]] / 2), "the mean over two seeds"
 
 
 def test_sentiment_is_compared_with_the_other_classification(tmp_path):
@@ -60,7 +62,7 @@ def test_sentiment_is_compared_with_the_other_classification(tmp_path):
     for name, right, values in [("a", half, [50.0, 50]), ("b", better, [200 / 3, 50])]:
         scored = measured_as_published(known).assign(value=values)
         leave(tmp_path, name, scored, EmotionClassification=right, Banking77Classification=half)
-    gap = general_comparison.changes(tmp_path, "a", "b").set_index("average").loc[general_comparison.SENTIMENT_GAP]
+    gap = general_comparison.changes(tmp_path, ["a"], ["b"]).set_index("average").loc[general_comparison.SENTIMENT_GAP]
     assert (gap.tasks, gap.before, round(gap.after, 1)) == (2, 0, 16.7) and gap.low < gap.after < gap.high
 
 
