@@ -214,4 +214,4 @@ def describe_ranks(ranks: pd.DataFrame, alpha: float) -> str:
     p_values = ranks.filter(like="p against ").to_numpy()[np.triu_indices(len(ranks), 1)]
     best, worst = ranks.loc[ranks["rank"].idxmin()], ranks.loc[ranks["rank"].idxmax()]
     ends = f"{best.system} ranks first ({best['rank']:.1f}), {worst.system} last ({worst['rank']:.1f})"
-    return f"{ends}; not told apart at α = {alpha:g}: {(p_values >= alpha).sum()} of {len(p_values)} pairs"
+    return f"{ends}; {(p_values < alpha).sum()} of {len(p_values)} pairs differ at α = {alpha:g}"

@@ -37,7 +37,7 @@ class Scores(NamedTuple):
 
 
 def scorable(system: System, names: Sequence[str]) -> list[str]:
-    """The benchmarks that a system can do: without embeddings, the choices among texts; of two towers without a default route,
+    """The benchmarks that a system can do: of a ranker, the choices among texts; of two towers without a default route,
     those of queries and documents."""
     known = {name: catalogue.get(name) for name in names}
     if not isinstance(system, BiEncoder):
@@ -53,7 +53,7 @@ def score(system: System, names: Sequence[str], run_dir: str | Path, *, dev_spli
         ScoreError: a benchmark that the system can't do, or a score that isn't finite.
     """
     if others := sorted(set(names) - set(scorable(system, names))):
-        why = "without embeddings it can only choose among texts"
+        why = "a ranker can only choose among texts"
         if isinstance(system, BiEncoder):
             why = "its two towers have no default route, so it encodes queries and documents alone"
         raise ScoreError(f"{system.name} ({system.architecture}) can't do {', '.join(others)}: {why}.")

@@ -71,7 +71,11 @@ def describe_agreement(board: pd.DataFrame) -> str:
     scores = board[board.difference.notna() & ~board.metric.str.startswith("cosine") & (board.system != "Random")]
     once = scores.drop_duplicates(["benchmark", "published", "value"])
     parts = []
-    for measured, phrase in [("full", "in full"), ("sample", "on samples"), ("other protocol", "by another protocol")]:
+    for measured, phrase in [
+        ("full", "in full"),
+        ("sample", "on fewer or other items"),
+        ("other protocol", "by another protocol"),
+    ]:
         rows = once[once.measured == measured]
         if len(rows):
             agree, gaps = rows.agrees.isin(AGREEING).sum(), rows.difference.abs()

@@ -89,7 +89,7 @@ def test_the_first_and_the_last_method_are_named_and_the_pairs_not_told_apart_ar
     ranks = pd.DataFrame({"system": ["b", "a", "c"], "rank": [2.0, 1.2, 2.8]})
     ranks[["p against b", "p against a", "p against c"]] = [[1.0, 0.5, 0.01], [0.5, 1.0, 0.001], [0.01, 0.001, 1.0]]
     described = adapter_study.describe_ranks(ranks, 0.01)
-    assert described == "a ranks first (1.2), c last (2.8); not told apart at α = 0.01: 2 of 3 pairs"
+    assert described == "a ranks first (1.2), c last (2.8); 1 of 3 pairs differ at α = 0.01"
 
 
 def test_a_crossbar_is_drawn_from_the_first_of_its_systems_to_the_last():
