@@ -152,10 +152,12 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
     if "average" in check:
         scored = mteb.systems(evidence.run_dir)
         found = [tuple(name for name in evidence.systems(side) if name in scored) for side in sides]
+        if not all(found):
+            return None
         try:
             changes = _general_changes(evidence.run_dir, *found)
             change = changes[(changes.average == check["average"]) & changes.low.notna()].iloc[0]
-        except (scoring.ScoreError, ValueError, IndexError):  # one of them was not measured
+        except (scoring.ScoreError, IndexError):  # one of them was not measured
             return None
         tasks = f"{change.tasks} of MTEB's tasks" if change.tasks > 1 else "one of MTEB's tasks"
         what, ending = f"{check['average']}, {tasks}", ""

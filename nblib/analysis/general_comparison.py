@@ -76,7 +76,7 @@ def _mean_scores(run_dir: str | Path, systems: Sequence[str]) -> pd.DataFrame:
     """task, category, value: the mean over systems, of the tasks that all were measured on."""
     scores = pd.concat([mteb.load(run_dir, name) for name in systems]).astype({"value": float})
     means = scores.groupby(["task", "category"], sort=False).value.agg(["mean", "size"]).reset_index()
-    return means[means["size"] == len(systems)].rename(columns={"mean": "value"})
+    return means[means.pop("size") == len(systems)].rename(columns={"mean": "value"})
 
 
 def beside_published(measured: pd.DataFrame, model: str) -> pd.DataFrame:

@@ -63,14 +63,19 @@ def describe_exhibit(rows: pd.DataFrame) -> str:
     return f"Of {len(rows)} {unit}{'s' * (len(rows) > 1)}: {'; '.join(parts)}."
 
 
+def compared_scores(board: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a scoreboard that compare a score with a printed one, each score once however many tables repeat it; without
+    cosines and guessing."""
+    scores = board[board.difference.notna() & ~board.metric.str.startswith("cosine") & (board.system != "Random")]
+    return scores.drop_duplicates(["benchmark", "published", "value"])
+
+
 def describe_agreement(board: pd.DataFrame) -> str:
     """The agreement of a run in two sentences: how many of all printed numbers are compared, and of scores (without those of
     guessing), each once however many tables repeat it, how many agree."""
     numbers = board[board.published.notna()].drop_duplicates(["system", "benchmark", "metric", "published"])
     stood_in, not_run = (int((numbers.measured == how).sum()) for how in ("stand-in", "not run"))
-    scores = board[board.difference.notna() & ~board.metric.str.startswith("cosine") & (board.system != "Random")]
-    once = scores.drop_duplicates(["benchmark", "published", "value"])
-    parts = []
+    once, parts = compared_scores(board), []
     for measured, phrase in [
         ("full", "in full"),
         ("sample", "on fewer or other items"),
@@ -86,5 +91,5 @@ def describe_agreement(board: pd.DataFrame) -> str:
     counted = f"Of {len(numbers)} printed numbers {len(numbers) - stood_in - not_run} are compared with ours, {stood_in} have a"
     counted += f" stand-in, {not_run} were not run."
     said = f"{counted} Agreeing scores (without repeats, cosines and chance): {'; '.join(parts)}."
-    split = bool(scores.protocol.astype(str).str.startswith("splits").any())
+    split = bool(once.protocol.astype(str).str.startswith("splits").any())
     return said + " For random splits our interval covers 95 % of single splits, not their mean." * split

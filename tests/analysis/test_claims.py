@@ -244,10 +244,12 @@ def test_general_ability_is_compared_by_the_average_asked_for(check, interval, h
     numbers = {"before": 80.0, "after": 81.0, "difference": 1.0, "low": [interval[0], -5.0], "high": [interval[1], -4]}
     changes = pd.DataFrame({"average": ["STS", "Retrieval"], "tasks": [9, 1], **numbers})
     monkeypatch.setattr(claims, "_general_changes", lambda run_dir, *sides: changes)
+    monkeypatch.setattr(claims.mteb, "systems", lambda run_dir: ["base", "tuned"])
     of_sts = {"kind": "change", "average": "STS", "before": "base", "after": "tuned"}
     row = hold(check, of_sts, holding)
     assert "STS, 9 of MTEB's tasks: base 80.0, tuned 81.0 (+1.0, " in row.measured
-    assert check({**of_sts, "average": "Reranking", "expect": "same"}).verdict == NOT_MEASURED
+    for absent in ({"average": "Reranking"}, {"after": "absent"}):
+        assert check({**of_sts, **absent, "expect": "same"}).verdict == NOT_MEASURED
 
 
 def test_one_check_not_measured_leaves_the_verdict_to_the_others(given, tmp_path):
