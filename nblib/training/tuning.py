@@ -42,6 +42,10 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.alphas or not all(0 < alpha <= 1 for alpha in (*self.alphas, *self.interpolations)):
             raise StudyError("alphas must be one number or more above 0 (the base) to 1 (as trained), such as 1.0.")
+        if len(self.alphas) > 1 and self.evaluator and not self.evaluator.graded:
+            raise StudyError(
+                "A cross-encoder has no STSB score to choose α by. Set alphas to one number, such as [1.0]."
+            )
 
     def folder(self, kind: str, name: str = "") -> Path:
         """Where encoders, trainings or checkpoints are kept."""

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 from unittest.mock import create_autospec
 
 import pandas as pd
@@ -67,9 +68,12 @@ def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, eval
     assert lora["lora_alpha"] == 2 * lora["r"] * record.about["alpha"], "α is in it"
 
 
-@pytest.mark.parametrize("wrong", [{"alphas": ()}, {"interpolations": (1.5,)}])
-def test_an_alpha_beyond_base_and_trained_weights_is_refused(wrong, toy, tmp_path):
-    with pytest.raises(StudyError, match="above 0"):
+UNCHOOSABLE = {"alphas": (0.5, 1.0), "evaluator": SimpleNamespace(graded=False)}  # as a cross-encoder's
+
+
+@pytest.mark.parametrize("wrong", [{"alphas": ()}, {"interpolations": (1.5,)}, UNCHOOSABLE])
+def test_alphas_beyond_base_and_trained_weights_or_without_a_score_to_choose_by_are_refused(wrong, toy, tmp_path):
+    with pytest.raises(StudyError, match="alphas"):
         plan(toy, tmp_path, **wrong)
 
 
