@@ -72,7 +72,7 @@ def negate_sentences(sentences: Sequence[str]) -> pd.DataFrame:
     """Negate each distinct sentence, in order of appearance.
 
     Returns:
-        sentence; negated, the tool's output (or the sentence itself); reason, one of `REASONS` where that isn't a plain negation
+        sentence; negated, the tool's output (or the sentence itself); reason, one of `REASONS` where that isn't a clean negation
         ("All men aren't" negates "all"), else "".
     """
     tool, distinct = _tool(), list(dict.fromkeys(sentences))
