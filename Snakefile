@@ -33,8 +33,8 @@ SWEEP = config["trainings"]["sweep"]["common"]
 NAMED = sweeps.which(SCORED, architecture="bi-encoder", of="")  # scored by notebook 07; the others by `nblib score`
 RECORDED = [*ENCODERS, *NAMED]
 BY_COMMAND = [*RANKERS, *(name for name in SCORED if name not in NAMED)]
-WITH_ADAPTER = [*ADAPTED, *sweeps.which(SCORED, adapter=True)]
-TUNED = {name: DECLARED[name]["base"] for name in NAMED if DECLARED[name]["score"] == FORM}  # as their bases are scored
+WITH_ADAPTER = [*ADAPTED, *sweeps.which(DECLARED, adapter=True)]
+TUNED = {n: DECLARED[n]["base"] for n in NAMED if DECLARED.get(n, {}).get("score") == FORM}  # as their bases are scored
 ADAPTERS = sorted(map(str, Path("data/adapters").glob("*.json")))  # that ship
 ABLATION, CANDIDATES, TRANSFER = (sweeps.which(TRAININGS, of=sweep) for sweep in ("ablation", "candidates", "transfer"))
 ON_NEVIR = sweeps.which(TRAININGS, training_data="nevir", evaluate_every_epoch=True, of="")
