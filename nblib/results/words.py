@@ -20,7 +20,7 @@ TRAINING = {  # in words; of other training data the key
     "hedging": "authored hedges",
     "both": "authored negations and hedges",
     "both+exclusions": "authored negations, hedges and exclusions",
-    "mixture": "authored negations, hedges, passages and exclusions, with or without retention",
+    "mixture": "a mixture of authored negations, hedges, passages and exclusions",
     "snli_classes": "SNLI's three classes",
     "nli": "entailed and contradicting sentences of SNLI",
     "stsb": "STSB train",
