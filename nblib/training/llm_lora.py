@@ -185,8 +185,7 @@ def fit_and_keep(
     folder, record, checkpoints = (paths.inside(run_dir, part, name) for part in ("llms", "trainings", "checkpoints"))
     base = language_models.load(settings.base, dtype=settings.dtype)
     made_from = {**asdict(settings), "texts": _texts_sha256(table), "dev": _texts_sha256(dev_pairs)}
-    made_from |= {"base_weights": language_models.fingerprint(base), "device": base.model.device.type}
-    made_from["code_version"] = CODE_VERSION
+    made_from |= {"base_weights": language_models.fingerprint(base), "code_version": CODE_VERSION}
     kept = records.find(record, made_from)
     if kept and folder.is_dir():
         return kept
