@@ -16,7 +16,7 @@ from nblib.training import records
 from nblib.workflow import archive
 
 ADAPTERS = paths.DATA / "adapters"
-BASES = {"hedge-mpnet": "all-mpnet-base-v2", "hedge-mpnet-3": "all-mpnet-base-v2", "hedge-minilm-2": "all-MiniLM-L6-v2"}
+BASES = {"hedge-mpnet": "all-mpnet-base-v2", "hedge-mpnet-3": "all-mpnet-base-v2", "hedge-minilm-3": "all-MiniLM-L6-v2"}
 ANCHOR = "Global warming is real."
 
 
