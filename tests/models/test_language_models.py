@@ -16,7 +16,7 @@ from nblib import artefacts
 from nblib.errors import StudyError
 from nblib.models import language_models, weights
 
-GEMMA = "gemma-3-270m-q4"
+REGISTERED = "smollm2-135m-instruct-q4"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_a_folder_is_loaded_as_it_is(tiny, dtype, monkeypatch):
 
 
 def test_a_folder_called_like_a_registered_model_does_not_pass_for_it(copy_of_tiny):
-    assert load(copy_of_tiny(GEMMA)).name == f"{GEMMA}-local"
+    assert load(copy_of_tiny(REGISTERED)).name == f"{REGISTERED}-local"
 
 
 def test_an_encoder_or_a_masked_lm_is_no_language_model(tiny_encoder_folder, copy_of_tiny):
@@ -74,8 +74,8 @@ def test_a_damaged_folder_is_refused(copy_of_tiny, damage):
 
 
 def test_what_cannot_be_had_is_refused_by_name():
-    with pytest.raises(StudyError, match=r"'gemma-3-270m'.*Did you mean gemma-3-270m-q4\?.*weights\.txt"):
-        load("gemma-3-270m")
+    with pytest.raises(StudyError, match=r"'smollm2-135m-instruct'.*Did you mean smollm2-135m-instruct-q4 .*weights\.txt"):
+        load("smollm2-135m-instruct")
     for name in ("nobody/nothing@v1", "Llama-3-8B-Instruct"):
         spec = language_models.entries().get(name)
         with pytest.raises(
