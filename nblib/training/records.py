@@ -4,7 +4,7 @@ training's result: by it a finished training is found again, and an interrupted 
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,17 @@ def load(run_dir: str | Path, name: str) -> TrainingRecord:
     return TrainingRecord(file.parent, artefacts.read_json(file))
 
 
-def find(folder: str | Path, made_from: Mapping[str, Any]) -> TrainingRecord | None:
-    """The record in a folder, where it is of just this training."""
+def find(
+    folder: str | Path, made_from: Mapping[str, Any], ignored: Sequence[str] = ("device",)
+) -> TrainingRecord | None:
+    """The record in a folder, where it is of just this training, on whatever machine: what the machine decided is `ignored`."""
     file = paths.resolve(folder) / RECORD
     about = artefacts.read_json(file) if file.is_file() else {}
-    same = about.get("made_from") == artefacts.as_json(made_from)
-    return TrainingRecord(file.parent, about) if same else None
+    kept, wanted = (
+        {key: value for key, value in one.items() if key not in ignored}
+        for one in (about.get("made_from", {}), artefacts.as_json(made_from))
+    )
+    return TrainingRecord(file.parent, about) if about and kept == wanted else None
 
 
 def save(

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 from datasets import DatasetDict
 from torch import nn
 
@@ -67,9 +66,7 @@ class Plan:
         if self.evaluator:
             measured["dev"] = [self.evaluator.data, records.texts_sha256(self.evaluator.anchors.to_numpy().tolist())]
         texts = {"texts": trainer.texts_sha256(self.datasets), "base_weights": fingerprint(base)}
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        settings = {"code_version": trainer.CODE_VERSION, "device": device, **self.settings.described()}
-        return {**settings, **texts, **measured}
+        return {"code_version": trainer.CODE_VERSION, **self.settings.described(), **texts, **measured}
 
 
 def fit_and_keep(plan: Plan) -> TrainingRecord:
@@ -78,7 +75,7 @@ def fit_and_keep(plan: Plan) -> TrainingRecord:
     start = ARCHITECTURES[plan.settings.architecture].load(plan.settings, plan.datasets).model
     made_from = plan.made_from(start)
     left = [plan.folder("encoders", name) for name in (plan.name, *plan.between, *plan.lora)]
-    record = records.find(plan.folder("trainings"), made_from)
+    record = records.find(plan.folder("trainings"), made_from, ignored=("device", "bf16"))
     if record and all(model.is_dir() for model in left):
         return record
     for model in left:

@@ -74,7 +74,9 @@ def test_a_damaged_folder_is_refused(copy_of_tiny, damage):
 
 
 def test_what_cannot_be_had_is_refused_by_name():
-    with pytest.raises(StudyError, match=r"'smollm2-135m-instruct'.*Did you mean smollm2-135m-instruct-q4 .*weights\.txt"):
+    with pytest.raises(
+        StudyError, match=r"'smollm2-135m-instruct'.*Did you mean smollm2-135m-instruct-q4 .*weights\.txt"
+    ):
         load("smollm2-135m-instruct")
     for name in ("nobody/nothing@v1", "Llama-3-8B-Instruct"):
         spec = language_models.entries().get(name)

@@ -26,6 +26,7 @@ def test_a_record_is_found_by_all_that_made_it_with_its_tables_and_what_is_known
     assert records.load(tmp_path, "mine").about == found.about
     for other in ({**MADE_FROM, "epochs": 3}, {**MADE_FROM, "more": 1}, {"epochs": 2}):
         assert records.find(folder, other) is None
+    assert records.find(folder, {**MADE_FROM, "device": "cuda"}), "on another machine it is the same training"
     records.forget(folder)
     assert records.find(folder, MADE_FROM) is None
     with pytest.raises(StudyError, match="no training mine"):
