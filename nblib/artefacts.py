@@ -10,6 +10,7 @@ import os
 import platform
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -68,6 +69,20 @@ def check(path: str | Path) -> Path:
         if not (target / name).is_file() or sha256(target / name) != digest:
             raise StudyError(f"{target / name} is damaged: its SHA-256 isn't that in {sidecar(target).name}. {REMEDY}")
     return target
+
+
+def unpack(archive: str | Path, folder: str | Path) -> None:
+    """Unpack a tar archive below a folder; a StudyError where it is damaged, or holds anything but files for below the folder."""
+    root = paths.resolve(folder)
+    with tarfile.open(check(archive)) as tar:
+        # By hand: tarfile's filters are not in Python 3.11.3 and older
+        files = {(root / member.name).resolve(): member for member in tar}
+        for target, member in files.items():
+            if not (member.isfile() and target.is_relative_to(root)):
+                raise StudyError(f"{archive} holds {member.name}, which is no file below a folder of its own. {REMEDY}")
+        for target, member in files.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(tar.extractfile(member).read())
 
 
 def sha256(path: Path) -> str | dict[str, str]:

@@ -15,7 +15,7 @@ from itables.javascript import generate_init_offline_itables_html, to_html_datat
 from itables.options import dt_bundle
 from sphinx.cmd.build import build_main
 
-from nblib import paths
+from nblib import artefacts, paths
 from nblib.errors import StudyError, readable
 from nblib.results import exhibits, matrix, measurements, scoreboard, tables
 
@@ -64,7 +64,7 @@ def build(scale: str) -> Path:
             _copy(file, source / "notebooks" / file.relative_to(root).with_stem(_page(file.stem))) for file in executed
         ]
         if not own and predictions.is_file():
-            shutil.unpack_archive(predictions, folder, filter="data")
+            artefacts.unpack(predictions, folder)
         if not (items := _items(run if own else Path(folder))):
             (source / "items.md").unlink()
         _write(source / "items.txt", items)

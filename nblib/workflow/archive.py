@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import shutil
 import tarfile
 import tempfile
 import time
@@ -54,7 +53,7 @@ def unpack(scale: str, run_dir: str | Path) -> tuple[int, int]:
     if not source.is_file():
         raise StudyError(f"No reference predictions at {source}: the official scale alone has them, in git.")
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=run) as draft:
-        shutil.unpack_archive(artefacts.check(source), draft, filter="data")
+        artefacts.unpack(source, draft)
         packed = [file.relative_to(draft).as_posix() for file in Path(draft).rglob("*") if file.is_file()]
         there = {name for name in packed if (run / name).exists()}
         # The sidecar of a file that stays isn't unpacked, either
