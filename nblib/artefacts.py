@@ -140,7 +140,7 @@ def provenance(**about: object) -> dict[str, Any]:
     """Commit, versions, machine and time, plus what the caller adds (seed, parameters, encoder fingerprint, …)."""
     return {
         **about,
-        "commit": _commit(),
+        "commit": commit(),
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES},
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -153,16 +153,20 @@ def provenance(**about: object) -> dict[str, Any]:
 def provenance_line(**about: object) -> str:
     """One line that identifies a run, for a notebook's head."""
     described = ", ".join(f"{key} {value}" for key, value in about.items() if value != "")
-    return " · ".join(filter(None, [described, f"commit {_commit()}", f"torch {version('torch')} on {_device()}"]))
+    return " · ".join(filter(None, [described, f"commit {commit()}", f"torch {version('torch')} on {_device()}"]))
 
 
-def _commit() -> str:
-    describe = "describe --always --exclude=* --abbrev=12 --dirty=+changes".split()
-    git = ["git", "-C", str(paths.PROJECT_ROOT), *describe]
+def commit() -> str:
+    """The last commit of the code: that changed more than the record, `figures/`; "+changes" where files differ from it."""
+    git, code = ["git", "-C", str(paths.PROJECT_ROOT)], ["--", ":/", ":(top,exclude)figures"]
     try:
-        return subprocess.check_output(git, stderr=subprocess.DEVNULL, text=True).strip()
+        last, changes = (
+            subprocess.check_output([*git, *command.split(), *code], stderr=subprocess.DEVNULL, text=True).strip()
+            for command in ("log -1 --format=%h --abbrev=12", "status --porcelain --untracked-files=no")
+        )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return f"{last}{'+changes' * bool(changes)}"
 
 
 def _device() -> str:

@@ -43,10 +43,12 @@ def test_the_commit_is_that_of_the_project_and_says_whether_files_differ_from_it
     monkeypatch.setattr(paths, "PROJECT_ROOT", tmp_path)
     assert artefacts.provenance()["commit"] == "unknown"
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    artefacts.write_json(tmp_path / "figures" / "a record's commit, which changes no code", {})
     (tmp_path / "file").write_text("x")
-    for command in (["init"], ["add", "file"], ["commit", "-m", "first"], ["tag", "-a", "v1", "-m", "one"]):
+    code = (["init"], ["add", "file"], ["commit", "-m", "first"], ["tag", "-a", "v1", "-m", "one"])
+    for command in (*code, ["add", "figures"], ["commit", "-m", "second"]):
         subprocess.run([*git, *command], check=True, capture_output=True)
-    head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True)[:12]
+    head = subprocess.check_output([*git, "rev-parse", "HEAD~1"], text=True)[:12]
     assert artefacts.provenance()["commit"] == head
     (tmp_path / "file").write_text("y")
     assert artefacts.provenance()["commit"] == f"{head}+changes"

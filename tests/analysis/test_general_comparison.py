@@ -54,11 +54,8 @@ def test_changes_average_the_tasks_changes_resample_by_resample(tmp_path):
 
 
 def test_sentiment_is_compared_with_the_other_classification(tmp_path):
-    known, half, better = (
-        ["EmotionClassification", "Banking77Classification"],
-        [True, False] * 30,
-        [True, True, False] * 20,
-    )
+    known = ["EmotionClassification", "Banking77Classification"]
+    half, better = [True, False] * 30, [True, True, False] * 20
     for name, right, values in [("a", half, [50.0, 50]), ("b", better, [200 / 3, 50])]:
         scored = measured_as_published(known).assign(value=values)
         leave(tmp_path, name, scored, EmotionClassification=right, Banking77Classification=half)

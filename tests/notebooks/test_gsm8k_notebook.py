@@ -11,12 +11,7 @@ from nblib.corpora import files
 from nblib.workflow import run_notebook
 
 PROBLEMS = [row for row in files.read(paths.DATA / "mini" / "gsm8k_mini.jsonl").values() if row["split"] == "test"]
-SPOILT = [
-    "I think so.\n#### 977",
-    "He has 2 + 2 = 5.\n3 1/2 of them at night.\n#### 977",
-    "I add one more to it.\n" * 4,
-    "",
-]
+SPOILT = ["I think so.\n#### 977", "He has 2 + 2 = 5.\n3 1/2 of them.\n#### 977", "I add one more to it.\n" * 4, ""]
 
 
 def leave(run, model, problems, solutions):

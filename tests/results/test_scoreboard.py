@@ -137,11 +137,8 @@ def test_a_number_of_the_right_system_on_other_items_or_of_a_variant_is_no_answe
 
 
 def test_an_adapter_answers_by_the_papers_procedure_alone(tmp_path):
-    ways = [
-        ("original_norms", "accuracy"),
-        ("original_norms", "correlation_constrained"),
-        ("weighted_cosine", "accuracy"),
-    ]
+    ways = [("original_norms", rule) for rule in ("accuracy", "correlation_constrained")]
+    ways += [("weighted_cosine", "accuracy")]
     rows = [row(index, STSB, base=ENCODER, adapter=how, variant=rule) for index, (how, rule) in enumerate(ways)]
     answered = board_of(tmp_path, *rows).query("measured != 'not run'")
     assert answered[["metric", "value", "adapter"]].to_numpy().tolist() == [["pearson_w_sts", 0, "original_norms"]]

@@ -145,13 +145,8 @@ def test_what_is_no_sentence_is_refused(text):
 
 
 def test_an_answer_that_did_not_end_by_itself_is_refused_however_good_it_looks():
-    reasons = {
-        "length": "truncated",
-        "MAX_TOKENS": "truncated",
-        "content_filter": "filtered",
-        "refusal": "refused",
-        "": "",
-    }
+    reasons = dict.fromkeys(["length", "MAX_TOKENS"], "truncated")
+    reasons |= {"content_filter": "filtered", "refusal": "refused", "": ""}
     assert {end: read(written(), end).reason for end in reasons} == reasons
 
 
