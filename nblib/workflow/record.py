@@ -1,7 +1,8 @@
 """`nblib record official`: compare a finished run with the reference figures, list the differences, copy.
 
 CSV and SVG are recorded; what differs from the reference by rounding alone, as it does between processors, stays as it is. Of
-the official run the executed notebooks are recorded as well, and the predictions, so that comparisons need no model.
+the official run the executed notebooks are recorded as well, and the predictions, so that comparisons need no model; where a
+notebook runs once for each model, the executed copies alone, which show the figures and tables.
 """
 
 import math
@@ -64,9 +65,11 @@ def record(scale: str) -> dict[str, list[str]]:
     if scale in WITH_NOTEBOOKS:
         trainings = run.glob("trainings/*/training.json")
         swept = {file.parent.name for file in trainings if artefacts.read_json(file).get("variant")}  # too many to keep
-        executed = files(run / "notebooks").items()
-        notebooks = {f"notebooks/{name}": file for name, file in executed if file.stem not in swept}
+        executed = files(run / "notebooks")
+        notebooks = {f"notebooks/{name}": file for name, file in executed.items() if file.stem not in swept}
         _check_commits(notebooks, scale)
+        by_model = {name.split("/")[0] for name in executed if "/" in name}
+        made = {name: file for name, file in made.items() if name.split("/")[0] not in by_model}
         packed = archive.archive(scale).name
         archive.pack(scale, run / packed)
         made |= {name: run / name for name in (packed, f"{packed}.json")} | notebooks

@@ -86,8 +86,11 @@ def with_notebooks(project, tmp_path, monkeypatch):
 
 
 def test_executed_notebooks_and_predictions_are_recorded_below_the_figures(with_notebooks, tmp_path):
-    notebook = "notebooks/09_nevir_architectures.ipynb"
-    assert {notebook, "predictions.tar.xz"} <= set(record.record("toy")["new"])
+    notebook, by_model = "notebooks/09_nevir_architectures.ipynb", "notebooks/sub/tiny.ipynb"
+    execute(tmp_path / "runs/toy" / by_model, "abc123")
+    new = set(record.record("toy")["new"])
+    assert {notebook, by_model, "predictions.tar.xz"} <= new
+    assert "sub/fig.svg" not in new, "the executed copies of a notebook that runs for each model show its figures"
     execute(tmp_path / "runs/toy" / notebook, "abc123 ")
     assert record.record("toy")["changed"] == [notebook]
     assert record.record("toy") == {"new": [], "changed": [], "gone": [], "texts": []}
