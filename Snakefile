@@ -1,7 +1,5 @@
-# The study as a graph. `make study SCALE=quick` calls it; so does snakemake --configfile config/quick.yaml --cores 2
-# Each notebook runs in a process of its own through `nblib run`. A rule's inputs are the notebook, the nblib modules it
-# reaches and the files it reads; its outputs are the executed notebook and the files that other rules read. Parameters
-# and the registry entries behind them are compared with those of the last run. `priority` is on what others wait for.
+# The study as a graph, for `make study`. Each notebook runs in a process of its own. A rule's inputs are the notebook, the nblib
+# modules it reaches and the files it reads; parameters and registry entries are compared with those of the last run.
 import json
 import re
 import sys
@@ -20,8 +18,7 @@ NBLIB, COMMAND = f"{sys.executable} -m nblib.workflow.cli", "nblib/workflow/comm
 EXECUTE = f"{NBLIB} run {{input[0]}} {{output[0]}} -y {{params.json:q}} > {{log}} 2>&1"
 
 # Systems by the names of their files
-ADAPTED = sweeps.by_file_name(config["06"]["encoders"])  # notebook 06 runs once for each
-ENCODERS = sweeps.by_file_name(config["07"]["encoders"])  # notebook 07 runs once for each
+ADAPTED, ENCODERS = (sweeps.by_file_name(config[number]["encoders"]) for number in ("06", "07"))  # which run once for each
 RANKERS = sweeps.by_file_name(config["09"]["rankers"])  # `nblib score` runs once for each
 LORAS = config.get("05", {}).get("loras", {})  # notebook 05 runs once for each; `asked`: notebook 11's tasks for it
 LLMS = config["11"].get("models", {})  # notebook 11 runs once for each, and for each LoRA
@@ -30,11 +27,12 @@ TRAININGS = {name: settings for name, settings in DECLARED.items() if "shipped" 
 SCORED = {name: DECLARED[training] for name, training in sweeps.scored(DECLARED).items()}  # what is trained and scored
 SWEEP = config["trainings"]["sweep"]["common"]
 (BASE,) = sweeps.by_file_name([SWEEP["base"]])
-NAMED = sweeps.which(SCORED, architecture="bi-encoder", of="")  # scored by notebook 07; the others by `nblib score`
-RECORDED = [*ENCODERS, *NAMED]
-BY_COMMAND = [*RANKERS, *(name for name in SCORED if name not in NAMED)]
+COMPARED = [*ENCODERS, *sweeps.which(SCORED, architecture="bi-encoder", of="")]
 WITH_ADAPTER = [*ADAPTED, *sweeps.which(DECLARED, adapter=True)]
-TUNED = {n: DECLARED[n]["base"] for n in NAMED if DECLARED.get(n, {}).get("score") == FORM}  # as their bases are scored
+IN_07 = [name for name in COMPARED if name in [*ENCODERS, *WITH_ADAPTER]]  # notebook 07 runs once for each
+BY_COMMAND = [*RANKERS, *(name for name in SCORED if name not in IN_07)]
+WEIGHTS_READ = {*IN_07, *(settings["base"] for settings in TRAININGS.values())}  # of others a record and scores will do
+TUNED = {n: DECLARED[n]["base"] for n in COMPARED if DECLARED.get(n, {}).get("score") == FORM}  # as their bases are scored
 ADAPTERS = sorted(map(str, Path("data/adapters").glob("*.json")))  # that ship
 ABLATION, CANDIDATES, TRANSFER = (sweeps.which(TRAININGS, of=sweep) for sweep in ("ablation", "candidates", "transfer"))
 ON_NEVIR = sweeps.which(TRAININGS, training_data="nevir", evaluate_every_epoch=True, of="")
@@ -79,7 +77,7 @@ READ_BY_06 = corpora_of("06", "stsb", "semantoneg")
 READ_BY_11 = [*catalogue.names(config["11"]["common"]["form"]), *corpora_of("11", "mmlu", "hellaswag", "gsm8k")]
 
 wildcard_constraints:
-    encoder=one_of({*WITH_ADAPTER, *RECORDED}), system=one_of(BY_COMMAND), training=one_of(TRAININGS),
+    encoder=one_of({*WITH_ADAPTER, *IN_07}), system=one_of(BY_COMMAND), training=one_of(TRAININGS),
     lora=one_of(LORAS), llm=one_of({**LLMS, **LORAS}),
 
 rule all:
@@ -111,7 +109,7 @@ rule train:
     params:
         json=lambda w: parameters(
             config.get("04", {}), sweeps.parameters(TRAININGS[w.training]), name=w.training, anchors=ANCHORS,
-            base=system_of(TRAININGS[w.training]["base"]),
+            base=system_of(TRAININGS[w.training]["base"]), record_suffices=w.training not in WEIGHTS_READ,
         ),
         entries=lambda w: registered(*READ_BY_04, TRAININGS[w.training]["base"]),
     output: executed("04_encoder_training", "{training}"), update(f"{RUN}/trainings/{{training}}/training.json")
@@ -131,17 +129,17 @@ rule llm_lora:
     shell: EXECUTE
 
 def tuned_from(encoder):
-    """The encoders that were tuned from one, and are scored on the same data."""
-    return [name for name, base in TUNED.items() if base == ENCODERS.get(encoder)]
+    """The encoders that were tuned from one, and are scored by notebook 07 on the same data."""
+    return [name for name, base in TUNED.items() if base == ENCODERS.get(encoder) and name in IN_07]
 
 rule negation_adapter:
     input:
         notebook("06_negation_adapter"), shipped(*READ_BY_06), lambda w: record_of(w.encoder),
-        lambda w: [executed("07_encoder_benchmarks", n) for n in [w.encoder, *tuned_from(w.encoder)] if n in RECORDED],
+        lambda w: [executed("07_encoder_benchmarks", n) for n in [w.encoder, *tuned_from(w.encoder)] if n in IN_07],
     params:
         json=lambda w: parameters(  # interventions: what is done about the blindness of an encoder that is scored
             config["06"]["common"], encoder=system_of(w.encoder),
-            interventions=[f"{w.encoder}+adapter", *tuned_from(w.encoder)] * (w.encoder in RECORDED),
+            interventions=[f"{w.encoder}+adapter", *tuned_from(w.encoder)] * (w.encoder in IN_07),
         ),
         entries=lambda w: registered(*READ_BY_06, w.encoder),
     output: executed("06_negation_adapter", "{encoder}"), f"{RUN}/adapters/{{encoder}}.safetensors"
@@ -177,7 +175,7 @@ def score_options(system):
 rule score:
     input: COMMAND, module_files(COMMAND), "data/registries/rankers.yaml", scored_files(FORM), lambda w: record_of(w.system)
     params: options=lambda w: score_options(w.system)
-    output: f"{RUN}/scores/{{system}}/system.json"
+    output: update(f"{RUN}/scores/{{system}}/system.json")
     log: f"{RUN}/logs/score_{{system}}.log"
     resources: gpu=GPU
     shell: "{NBLIB} score {params.options:q} --scale {SCALE} --run-dir {RUN} > {log} 2>&1"
@@ -204,11 +202,10 @@ rule llm_benchmarks:
     shell: EXECUTE
 
 SCORES = [f"{RUN}/scores/{name}/system.json" for name in BY_COMMAND]
-SCORES += [*(executed("07_encoder_benchmarks", n) for n in RECORDED), *(executed("06_negation_adapter", n) for n in WITH_ADAPTER)]
-TRAINED = {"form": FORM, "base": BASE, "encoders": RECORDED}
+SCORES += [*(executed("07_encoder_benchmarks", n) for n in IN_07), *(executed("06_negation_adapter", n) for n in WITH_ADAPTER)]
+TRAINED = {"form": FORM, "base": BASE, "encoders": COMPARED}
 ASKED = [executed("11_llm_benchmarks", name) for name in {**LLMS, **LORAS}]
-SOLUTIONS = {  # of GSM8K, by the first LoRA and its base
-    side: f"{RUN}/scores/{name}/{READ_BY_11[-1]}_test.parquet"
+SOLUTIONS = {side: f"{RUN}/scores/{name}/{READ_BY_11[-1]}_test.parquet"  # of GSM8K, by the first LoRA and its base
     for lora in [*LORAS][:1] for side, name in [("base_predictions", LORAS[lora]["base"]), ("tuned_predictions", lora)]
 }
 ONCE = {  # notebooks that are executed once: what they read, and their parameters
@@ -216,11 +213,11 @@ ONCE = {  # notebooks that are executed once: what they read, and their paramete
     "08_hedge_trainings": ([*SCORES, *(record_of(name)[0] for name in [*ABLATION, *CANDIDATES])], {
         **TRAINED, "form": SWEEP["score"], "benchmarks": SWEEP.get("benchmarks", []), "mixtures": ABLATION,
         "candidates": CANDIDATES, "transfer": TRANSFER, "trainings": sweeps.which(SCORED, of="sweep"),
-        "with_adapter": [f"{name}+adapter" for name in WITH_ADAPTER if name in RECORDED],
+        "with_adapter": [f"{name}+adapter" for name in WITH_ADAPTER if name in IN_07],
     }),
     "09_nevir_architectures": ([*SCORES, *(record_of(name)[0] for name in ON_NEVIR), *shipped("nevir_mini")], {
         **TRAINED, "nevir_trainings": ON_NEVIR,
-        "rankers": [name for name in BY_COMMAND if name in [*RANKERS, *sweeps.which(SCORED, of="", score=FORM)]],
+        "rankers": [*RANKERS, *(n for n in sweeps.which(SCORED, of="", score=FORM) if n not in COMPARED)],
         "general_encoders": [*ENCODERS, *TUNED], "general_changes": [[base, name] for name, base in TUNED.items()],
         **{key: value for key, value in config["09"].items() if key != "rankers"},
     }),

@@ -149,6 +149,7 @@ def describe(system: System, run_dir: str | Path) -> None:
     known = {name: getattr(system, name) for name in ("name", "architecture", "fingerprint", "source")}
     known |= {"parameters": parameters(system), **training(system.source)}
     known |= {"base": system.base, "adapter": system.adapter} if system.base else {}
+    known["commit"] = artefacts.commit()
     folder = folder_of(run_dir, system.name)
     artefacts.write_json(folder / "system.json", known)
     if isinstance(system, LateInteraction) and system.by_token:
@@ -156,6 +157,15 @@ def describe(system: System, run_dir: str | Path) -> None:
         documents = {"negated": row.positive, "edited": row.negatives[0]}
         tables = [system.alignment(row["query"], text).assign(document=which) for which, text in documents.items()]
         artefacts.write_table(pd.concat(tables, ignore_index=True), folder / "alignment.csv", float_format="%.4f")
+
+
+def outlive_weights(run_dir: str | Path, system: str) -> bool:
+    """Whether a run has scores of a system that it trained, made since then, and the trained weights aren't there any more."""
+    trained, scored = (paths.inside(run_dir, part, system.replace("/", "__")) for part in ("trainings", "scores"))
+    files = scored / "system.json", trained / "training.json"
+    if paths.inside(run_dir, "encoders", trained.name).is_dir() or not all(file.is_file() for file in files):
+        return False
+    return files[0].stat().st_mtime >= files[1].stat().st_mtime
 
 
 def parameters(system: System) -> float | None:

@@ -36,6 +36,7 @@ class Plan:
     alphas: tuple[float, ...] = (1.0,)  # above 0 (the base) to 1 (as trained); of several `choose_alpha` keeps one
     sts_budget: float = 100.0  # points of general ability that may be lost
     interpolations: tuple[float, ...] = ()  # further values of α, each kept as a model of its own
+    record_suffices: bool = False  # whether the record of a finished training will do, without its weights
     about: Mapping[str, Any] = field(default_factory=dict)  # for the record: variant, training_data, scale, …
 
     def __post_init__(self) -> None:
@@ -76,7 +77,7 @@ def fit_and_keep(plan: Plan) -> TrainingRecord:
     made_from = plan.made_from(start)
     left = [plan.folder("encoders", name) for name in (plan.name, *plan.between, *plan.lora)]
     record = records.find(plan.folder("trainings"), made_from, ignored=("device", "bf16"))
-    if record and all(model.is_dir() for model in left):
+    if record and (plan.record_suffices or all(model.is_dir() for model in left)):
         return record
     for model in left:
         artefacts.check_replaceable(model)

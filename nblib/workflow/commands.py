@@ -30,7 +30,8 @@ Without a run of that scale the site is made from the record, which the official
 RECORD = """
   nblib record official
 
-The reference figures are in figures/SCALE. Of the official run the notebooks and the predictions are recorded as well."""
+The reference figures are in figures/SCALE. Of the official run the notebooks and the predictions are recorded as well, and
+of notebooks that run once for each model the executed copies alone: figures and tables are in them."""
 
 
 def add_parsers(commands: argparse._SubParsersAction) -> None:
@@ -102,6 +103,12 @@ def score(given: argparse.Namespace) -> None:
 
     names = catalogue.names(given.form, keys=given.benchmarks)
     for name in given.systems:
+        if scoring.outlive_weights(given.run_dir, trained := paths.resolve(name).name):
+            known = scoring.about(given.run_dir, trained)
+            commit = known.get("commit", "unknown")
+            sys.stdout.write(f"{name} isn't there any more. Its scores, of commit {commit}, stay.\n")
+            (scoring.folder_of(given.run_dir, trained) / "system.json").touch()  # for the workflow: it is up to date
+            continue
         system = systems.load(name, allow_remote_code=given.allow_remote_code)
         file = paths.inside(given.run_dir, "results", f"07_{system.name}.csv")
         about = {"system": system.name, "source": system.source, "scale": given.scale, "form": given.form}

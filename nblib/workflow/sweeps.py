@@ -17,8 +17,9 @@ from nblib import paths
 from nblib.errors import StudyError
 
 USUAL = {"architecture": "bi-encoder", "training_data": "both", "evaluate_every_epoch": True}  # notebook 04's defaults
-# For the workflow: the form of the benchmarks that it is scored on, which, how, and which of MTEB's tasks; whether notebook 06
-# fits an adapter for it; the folder of one that ships; the sweep that it belongs to; of a language model's LoRA the tasks asked
+# For the workflow: the form of the benchmarks that it is scored on, which, how, and which of MTEB's tasks; whether notebook 07
+# shows its scores and 06 fits an adapter for it; the folder of one that ships; the sweep that it belongs to; of a language
+# model's LoRA the tasks asked
 OWN_KEYS = ("score", "benchmarks", "brief", "general", "adapter", "shipped", "of", "seeds", "asked")
 
 

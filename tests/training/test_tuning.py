@@ -66,6 +66,8 @@ def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, eval
     assert "Dev scores by α" in card and f"{before:.1f}" in card and "MultipleNegatives" in card
     lora = json.loads((tmp_path / "encoders" / "hedge-lora" / "adapter_config.json").read_text())
     assert lora["lora_alpha"] == 2 * lora["r"] * record.about["alpha"], "α is in it"
+    shutil.rmtree(tmp_path / "encoders")
+    assert tuning.fit_and_keep(replace(asked, record_suffices=True)).about == first.about
 
 
 UNCHOOSABLE = {"alphas": (0.5, 1.0), "evaluator": SimpleNamespace(graded=False)}  # as a cross-encoder's

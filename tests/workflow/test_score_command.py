@@ -1,13 +1,17 @@
 """`nblib score`: what it leaves of a system."""
 
 import json
+import os
 import re
+import shutil
+import time
 
 import pytest
 from support import mteb_rows
 
-from nblib import results
+from nblib import artefacts, results
 from nblib.benchmarks import mteb, scoring
+from nblib.errors import StudyError
 from nblib.workflow import cli
 
 
@@ -40,6 +44,21 @@ def test_an_encoder_is_scored_by_the_same_command_and_only_on_what_is_asked(tmp_
     assert set(results.load(tmp_path).corpus) == {"stsb_mini", "excluir_mini"}
     with pytest.raises(scoring.ScoreError, match=r"TF-IDF .* can't do stsb_mini"):
         score("TF-IDF", "--benchmarks", "stsb", "--run-dir", tmp_path)
+
+
+def test_scores_of_a_trained_encoder_outlive_its_weights_until_it_is_trained_again(
+    tmp_path, tiny_encoder_folder, capsys
+):
+    trained = shutil.copytree(tiny_encoder_folder, tmp_path / "encoders" / "mine")
+    record = artefacts.write_json(tmp_path / "trainings" / "mine" / "training.json", {})
+    again = (trained, "--benchmarks", "stsb", "--brief", "--run-dir", tmp_path)
+    score(*again)
+    shutil.rmtree(trained)
+    score(*again)
+    assert capsys.readouterr().out.endswith(f"Its scores, of commit {artefacts.commit()}, stay.\n")
+    os.utime(record, (time.time() + 9,) * 2)
+    with pytest.raises(StudyError, match="no folder"):
+        score(*again)
 
 
 def test_general_ability_can_be_all_that_is_scored(tmp_path, tiny_encoder_folder, monkeypatch, capsys):
