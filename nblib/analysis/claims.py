@@ -1,9 +1,11 @@
 """Which claims of the four papers hold? Each claim of `data/published/claims.yaml` is checked against what this run measured.
 
-A claim has checks of five kinds (`_CHECKS`). Two scores differ only where an interval shows it. The verdict follows from the
-checks: all hold, some, or none; a claim whose only outcomes are printed numbers was not measured.
+A claim has checks of five kinds (`_CHECKS`). A check holds, contradicts the claim, or decides nothing; two scores differ only
+where an interval shows it. The verdict follows from the checks: all hold; some do, and no more contradict; or else it is not
+supported. A claim whose only outcomes are printed numbers was not measured.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +26,7 @@ Verdict = Literal["supported", "partly", "not supported", "not testable here"]
 VERDICTS = SUPPORTED, PARTLY, NOT_SUPPORTED, NOT_TESTABLE = Verdict.__args__
 NOT_MEASURED = "not measured in this run"
 MARGIN = 1.0  # points: a change is none ("same") where its whole interval lies within this margin of equivalence
-COLUMNS = "id short paper section claim measured verdict holds because refuted_by needs exhibit".split()
+COLUMNS = "id short paper section claim measured verdict holds against because refuted_by needs exhibit".split()
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Outcome:
 
     sentence: str  # with the numbers
     holds: bool
+    against: bool  # whether it contradicts the claim; of neither it decides nothing
     systems: tuple[str, ...] = ()
     measured: bool = True  # two printed numbers are not
 
@@ -109,16 +112,18 @@ def load() -> tuple[Claim, ...]:
 
 
 def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> pd.DataFrame:
-    """Every claim with what was measured (of `results.load` and a scoreboard), the verdict, and in how many of the measured
-    comparisons the claim holds ("3 of 4"): COLUMNS."""
+    """Every claim with what was measured (of `results.load` and a scoreboard), the verdict, how many of the checks hold ("3 of
+    4") and how many contradict the claim ("1"): COLUMNS."""
     evidence, rows = Evidence(paths.resolve(run_dir), measured, board), []
     for claim in load():
         outcomes = [outcome for check in claim.checks if (outcome := _CHECKS[check["kind"]](check, evidence))]
         said = " ".join(f"{outcome.sentence}." for outcome in outcomes)
         said += evidence.trained_on({system for outcome in outcomes for system in outcome.systems})
-        counted = [outcome.holds for outcome in outcomes if outcome.measured and claim.most != NOT_TESTABLE]
-        holds = f"{sum(counted)} of {len(counted)}" if counted else ""
-        rows.append({**vars(claim), "measured": said or "–", "verdict": verdict(claim, outcomes), "holds": holds})
+        counted = [outcome for outcome in outcomes if outcome.measured and claim.most != NOT_TESTABLE]
+        holding, against = (sum(getattr(outcome, how) for outcome in counted) for how in ("holds", "against"))
+        numbers = {"holds": f"{holding} of {len(counted)}", "against": f"{against}"}
+        numbers = numbers if counted else dict.fromkeys(numbers, "")
+        rows.append({**vars(claim), "measured": said or "–", "verdict": verdict(claim, outcomes), **numbers})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -128,8 +133,9 @@ def verdict(claim: Claim, outcomes: Sequence[Outcome]) -> str:
         return NOT_TESTABLE
     if not any(outcome.measured for outcome in outcomes):
         return NOT_MEASURED
-    holding = sum(outcome.holds for outcome in outcomes)
-    reached = SUPPORTED if holding == len(outcomes) else PARTLY if holding else NOT_SUPPORTED
+    holding, against = (sum(getattr(outcome, how) for outcome in outcomes) for how in ("holds", "against"))
+    partly = PARTLY if holding and holding >= against else NOT_SUPPORTED
+    reached = SUPPORTED if holding == len(outcomes) else partly
     return max(reached, claim.most, key=VERDICTS.index)
 
 
@@ -172,12 +178,20 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
         ending = f", n = {change['n']:,}"
     names = [f"{name} ({len(part)} seeds)" if len(part) > 1 else name for name, part in zip(names, found, strict=True)]
     low, high, margin = change["low"], change["high"], check.get("within", MARGIN)
-    kept = low >= -margin
-    holds = {"higher": low > 0, "lower": high < 0, "kept": kept, "same": kept and high <= margin}[check["expect"]]
+    holds, against = _decide(check["expect"], low, high, margin)
     before, after = (f"{name} {change[side]:.1f}" for name, side in zip(names, ("before", "after"), strict=True))
     numbers = f"{change['difference']:+.1f}, {low:+.1f} to {high:+.1f}{ending}"
     sentence = f"{check.get('words', '')}{what}: {before}, {after} ({numbers})"
-    return Outcome(sentence, bool(holds), tuple(side for side in sides if isinstance(side, str)))
+    return Outcome(sentence, holds, against, tuple(side for side in sides if isinstance(side, str)))
+
+
+def _decide(expected: str, low: float, high: float, margin: float) -> tuple[bool, bool]:
+    """Whether an interval of a change shows what is `expected`, and whether it shows the contrary."""
+    kept, fallen = low >= -margin, high < -margin
+    decided = {"higher": (low > 0, high < 0), "lower": (high < 0, low > 0), "kept": (kept, fallen)}
+    decided["same"] = kept and high <= margin, fallen or low > margin
+    holds, against = decided[expected]
+    return bool(holds), bool(against)
 
 
 @cache
@@ -194,24 +208,29 @@ def _bound(check: Mapping, evidence: Evidence) -> Outcome | None:
     bound, what = check["bound"], check.get("words", words.benchmark(item.benchmark, item.corpus))
     if check["expect"] == "near":
         sentence = f"{what}: {item.value:.2f} (n = {item.n:,.0f}; printed: {bound:g})"
-        return Outcome(sentence, bool(abs(item.value - bound) <= check["within"]), (item.system,))
-    sides = {"below": item.ci_high < bound, "above": item.ci_low > bound, "not above": item.ci_low <= bound}
-    sides["around"] = max(item.ci_high - bound, bound - item.ci_low) <= check.get("within", 0)
-    said = "below" if sides["below"] else "above" if sides["above"] else "not told apart from"
-    return Outcome(f"{what}: {_score(item)}, {said} {bound:g}", bool(sides[check["expect"]]), (item.system,))
+        holds = bool(abs(item.value - bound) <= check["within"])
+        return Outcome(sentence, holds, not holds, (item.system,))
+    low, high = item.ci_low - bound, item.ci_high - bound
+    said = "below" if high < 0 else "above" if low > 0 else "not told apart from"
+    known = {"below": "lower", "above": "higher", "around": "same"}
+    holds, against = low <= 0, low > 0  # not above
+    if check["expect"] in known:
+        holds, against = _decide(known[check["expect"]], low, high, check.get("within", 0))
+    return Outcome(f"{what}: {_score(item)}, {said} {bound:g}", bool(holds), bool(against), (item.system,))
 
 
 def _apart(check: Mapping, evidence: Evidence) -> Outcome | None:
-    """Two scores with intervals of their own, `first` and `second`, that have the columns `of` in common: the second is higher
-    or lower, or the two overlap."""
+    """Two scores of different items with intervals of their own, `first` and `second`, that have the columns `of` in common: the
+    second is higher, lower or the same (`MARGIN`), by the interval of the difference of independent scores."""
     first, second = (evidence.score(check["of"] | check[side]) for side in ("first", "second"))
     if first is None or second is None:
         return None
-    higher, lower = second.ci_low > first.ci_high, second.ci_high < first.ci_low
-    holds = {"higher": higher, "lower": lower, "overlap": not higher and not lower}[check["expect"]]
-    said = "the intervals are disjoint" if higher or lower else "the intervals overlap"
+    difference = second.value - first.value
+    low = difference - math.hypot(second.value - second.ci_low, first.ci_high - first.value)
+    high = difference + math.hypot(second.ci_high - second.value, first.value - first.ci_low)
     what = check.get("words", words.benchmark(first.benchmark, first.corpus))
-    return Outcome(f"{what}: {_score(first)} and {_score(second)}; {said}", bool(holds), (first.system, second.system))
+    sentence = f"{what}: {_score(first)} and {_score(second)}; {difference:+.1f}, {low:+.1f} to {high:+.1f}"
+    return Outcome(sentence, *_decide(check["expect"], low, high, MARGIN), (first.system, second.system))
 
 
 def _over_systems(check: Mapping, evidence: Evidence) -> Outcome | None:
@@ -225,11 +244,12 @@ def _over_systems(check: Mapping, evidence: Evidence) -> Outcome | None:
         return None
     mean, spread = differences.mean(), differences.sem() * t.ppf(0.975, len(differences) - 1)
     low, high, above = mean - spread, mean + spread, differences > check.get("by", 0)
-    holds = {"higher": low > 0, "same": low >= -MARGIN and high <= MARGIN, "each": above.all()}[check["expect"]]
+    every = bool(above.all())
+    decided = (every, not every) if check["expect"] == "each" else _decide(check["expect"], low, high, MARGIN)
     each = ", ".join(f"{name} {value:+.1f}" for name, value in differences.items())
     counted = f"{above.sum()} of {len(above)} above {check.get('by', 0):+g}"
     sentence = f"{check['words']}: mean {mean:+.1f} ({low:+.1f} to {high:+.1f}), {counted}: {each}"
-    return Outcome(sentence, bool(holds), tuple(differences.index))
+    return Outcome(sentence, *decided, tuple(differences.index))
 
 
 def _score(item: pd.Series) -> str:
@@ -245,7 +265,7 @@ def _printed(check: Mapping, evidence: Evidence) -> Outcome | None:
         first, second = (rows.value[rows.system == check[side]].mean() for side in ("first", "second"))
         what = f"Printed, mean over {', '.join(check['benchmarks'])}"
         said = f"{what}: {check['first']} {first:.2f}, {check['second']} {second:.2f}"
-        return Outcome(said, bool(second > first), measured=False)
+        return Outcome(said, bool(second > first), bool(second < first), measured=False)
     rows = evidence.board
     rows = rows[rows.measured.isin(["full", "sample", "other protocol"]) & rows.published.notna()]
     for column in scoreboard.CELL:
@@ -255,7 +275,8 @@ def _printed(check: Mapping, evidence: Evidence) -> Outcome | None:
         f"(n = {row.n:,.0f}, {row.agrees})"
         for row in rows.drop_duplicates(["system", "benchmark", "metric"]).itertuples()
     ]
-    return Outcome("; ".join(each), bool(rows.agrees.isin(scoreboard.AGREEING).all())) if each else None
+    agree = bool(rows.agrees.isin(scoreboard.AGREEING).all())
+    return Outcome("; ".join(each), agree, not agree) if each else None
 
 
 _CHECKS = {"change": _change, "bound": _bound, "apart": _apart, "printed": _printed, "over_systems": _over_systems}

@@ -44,13 +44,16 @@ def update(record: Path) -> list[str]:
 
 
 def _verdicts(record: Path) -> str:
-    """The claims in their short form, by verdict; of one that holds partly, in how many of the measured comparisons."""
+    """The claims in their short form, by verdict; of those in between, how many checks hold and how many contradict the claim."""
     checked, short = pd.read_csv(record / "13_results" / "tab_claims.csv"), {one.id: one.short for one in claims.load()}
     listed = []
     for name in (*claims.VERDICTS, claims.NOT_MEASURED):
         rows = checked[checked.verdict == name]
-        texts = rows.id.map(short) + (" (" + rows.holds + ")" if name == claims.PARTLY else "")
-        by_paper = texts.groupby(rows.paper, sort=False)
+        texts = [short[row.id] for row in rows.itertuples()]
+        if name in (claims.PARTLY, claims.NOT_SUPPORTED):
+            against = [f", {number:.0f} against" if number > 0 else "" for number in rows.against]
+            texts = [f"{text} ({holds}{more})" for text, holds, more in zip(texts, rows.holds, against, strict=True)]
+        by_paper = pd.Series(texts, rows.index, dtype=str).groupby(rows.paper, sort=False)
         said = " ".join(f"{paper.capitalize()}: {'; '.join(part)}." for paper, part in by_paper)
         if said:
             line = f"- **{name.capitalize()}.** {said}"

@@ -56,7 +56,7 @@ def check(given, tmp_path):
 
 def hold(check, how, holding, *rows):
     """Ask for each outcome in turn: only the one that holds is supported. Returns the last row."""
-    for expect in ("higher", "lower", "overlap" if how["kind"] == "apart" else "same"):
+    for expect in ("higher", "lower", "same"):
         row = check({**how, "expect": expect}, *rows)
         assert row.verdict == (SUPPORTED if expect == holding else NOT_SUPPORTED)
     return row
@@ -87,20 +87,23 @@ def test_a_claim_that_cannot_be_read_is_refused(given, entry):
 
 
 @pytest.mark.parametrize(
-    ("holding", "most", "verdict"),
+    ("outcomes", "most", "verdict"),  # +: holds, -: contradicts, 0: decides nothing
     [
-        ([True, True], SUPPORTED, SUPPORTED),
-        ([True, False], SUPPORTED, PARTLY),
-        ([False], SUPPORTED, NOT_SUPPORTED),
-        ([], SUPPORTED, NOT_MEASURED),
-        ([True, True], PARTLY, PARTLY),
-        ([False], PARTLY, NOT_SUPPORTED),
-        ([True], NOT_TESTABLE, NOT_TESTABLE),
+        ("++", SUPPORTED, SUPPORTED),
+        ("+0", SUPPORTED, PARTLY),
+        ("+-0", SUPPORTED, PARTLY),
+        ("+--", SUPPORTED, NOT_SUPPORTED),
+        ("0", SUPPORTED, NOT_SUPPORTED),
+        ("", SUPPORTED, NOT_MEASURED),
+        ("++", PARTLY, PARTLY),
+        ("+", NOT_TESTABLE, NOT_TESTABLE),
     ],
 )
-def test_the_verdict_is_by_how_many_checks_hold_and_at_best_what_the_evidence_allows(holding, most, verdict):
+def test_the_verdict_is_by_which_checks_hold_or_contradict_and_at_best_what_the_evidence_allows(
+    outcomes, most, verdict
+):
     claim = Claim(**{**ENTRY, "most": most, "checks": ()})
-    assert claims.verdict(claim, [Outcome("so", holds) for holds in holding]) == verdict
+    assert claims.verdict(claim, [Outcome("so", sign == "+", sign == "-") for sign in outcomes]) == verdict
 
 
 def test_verdicts_are_counted_in_words():
@@ -113,18 +116,19 @@ BELOW = {"kind": "bound", "of": OF, "expect": "below", "bound": 25}
 
 
 @pytest.mark.parametrize(
-    ("interval", "said", "holding"),
+    ("interval", "said", "holding", "against"),
     [
-        ((6.0, 10.0), "below", {"below", "not above"}),
-        ((10.0, 25.0), "not told apart from", {"not above", "around"}),
-        ((30.0, 40.0), "above", {"above", "around"}),
-        ((np.nan, np.nan), "not told apart from", set()),
+        ((6.0, 9.0), "below", {"below", "not above"}, {"above", "around"}),
+        ((10.0, 25.0), "not told apart from", {"not above", "around"}, set()),
+        ((30.0, 40.0), "above", {"above", "around"}, {"below", "not above"}),
+        ((np.nan, np.nan), "not told apart from", set(), set()),
     ],
 )
-def test_a_bound_holds_where_the_whole_interval_lies_on_its_side(check, interval, said, holding):
+def test_a_bound_holds_where_the_whole_interval_lies_on_its_side(check, interval, said, holding, against):
     for expect in ("below", "above", "not above", "around"):
         row = check({**BELOW, "expect": expect, "within": 15}, score("a", *interval, value=8.1))
         assert row.verdict == (SUPPORTED if expect in holding else NOT_SUPPORTED)
+        assert row.against == str(int(expect in against))
     assert "a 8.1" in row.measured and "n = 1,383" in row.measured and f", {said} 25" in row.measured
 
 
@@ -148,13 +152,14 @@ def test_what_a_system_was_trained_on_is_said_beside_its_score_and_not_what_its_
 
 
 @pytest.mark.parametrize(
-    ("second", "holding"), [((40.0, 50.0), "higher"), ((1.0, 9.0), "lower"), ((30.0, 40.0), "overlap")]
+    ("second", "holding"), [((29.8, 29.9), "higher"), ((1.0, 9.0), "lower"), ((25.1, 25.2), "same"), ((20, 40), "")]
 )
-def test_two_scores_are_apart_only_where_their_intervals_are(check, second, holding):
-    rows = score("a", 20.0, 30.0, part="x"), score("a", *second, part="y")
+def test_two_scores_of_different_items_are_compared_by_the_interval_of_their_difference(check, second, holding):
+    half = 0.5 if holding == "same" else 4
+    rows = score("a", 25 - half, 25 + half, part="x"), score("a", *second, part="y")
     apart = {"kind": "apart", "of": OF, "first": {"part": "x"}, "second": {"part": "y"}}
-    assert ("overlap" in hold(check, apart, holding, *rows).measured) == (holding == "overlap")
-    assert check({**apart, "expect": "overlap"}, rows[0]).verdict == NOT_MEASURED
+    assert "n = 1,383); " in hold(check, apart, holding, *rows).measured
+    assert check({**apart, "expect": "same"}, rows[0]).verdict == NOT_MEASURED
 
 
 @pytest.mark.parametrize(("changes", "holding"), [((3.0, 4, 5), "higher"), ((0.1, 0.2, 0), "same"), ((9, -9, 0), "")])

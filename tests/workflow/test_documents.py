@@ -15,7 +15,7 @@ SCORE = {"benchmark": "nevir", "corpus": "nevir", "split": "test", "metric": "ri
 def kept(tmp_path):
     """A record of two systems and two claims."""
     known = pd.DataFrame(map(vars, claims.load()[:2])).assign(
-        measured="0.5 here.", holds="1 of 2", verdict=["supported", "partly"]
+        measured="0.5 here.", holds="1 of 2", against=1, verdict=["supported", "partly"]
     )
     trained = {"hedge-mpnet": ("both", 1600), "nevir-mpnet": ("nevir", 40)}
     rows = [
@@ -37,7 +37,7 @@ def test_a_part_is_made_anew_and_the_text_around_it_stays(kept, monkeypatch):
     assert documents.update(kept) == ["README.md"] and documents.update(kept) == []
     text = (kept / "README.md").read_text()
     assert text.startswith("Before.\n<!-- made: verdicts -->\n") and text.endswith("<!-- end -->\nAfter.\n")
-    assert "old" not in text and "1 supported, 1 partly" in text
+    assert "old" not in text and "1 supported, 1 partly" in text and "(1 of 2, 1 against)" in text
 
 
 def test_the_headline_says_what_a_system_was_trained_on(kept):
