@@ -196,11 +196,11 @@ def fit_and_keep(
     started = perf_counter()
     trained, history = train(settings, table, checkpoints)
     seconds = perf_counter() - started
-    language_models.save_lora(trained, folder, base=settings.base, name=name)
+    about |= {"base": settings.base, "seed": settings.seed, "training_items": table.id.nunique()}
+    language_models.save_lora(trained, folder, name=name, **about)
     del trained
     tuned = language_models.load(settings.base, folder, dtype=settings.dtype)
     dev = dev_pairs.assign(before=before, after=probabilities(tuned, dev_pairs, settings.chat_template))
-    about |= {"base": settings.base, "seed": settings.seed, "training_items": table.id.nunique()}
     kept = records.save(record, made_from, {"history": history, "dev": accuracy(dev)}, **about, seconds=seconds)
     records.forget(checkpoints)
     return kept
