@@ -28,21 +28,16 @@ def score_profile(system: System, run_dir: str | Path, size: int = 0) -> pd.Data
 
 
 def describe_profile(system: str, profiled: pd.DataFrame) -> str:
-    """What `negation_profile.profile` gives, in two sentences."""
+    """What `negation_profile.profile` gives, in a sentence."""
     overall, chance = profiled[profiled.negation == "all"].iloc[0], NegationProfile.chance
     low, high = overall.correct_low, overall.correct_high
-    outcome = ("mostly " if overall.correct < 100 else "") + "keeps the hedge closer than the negation"
+    outcome = "keeps the hedge closer than the negation"
     if high < chance:
         outcome = "puts the negation closer more often than the hedge"
     elif low <= chance:
         outcome = "tells hedging from negation no better than chance"
-    by_type = profiled[profiled.negation != "all"].groupby("negation", sort=False).correct.mean()
-    least, most = (f"{name} negation ({by_type[name]:.1f} %)" for name in (by_type.idxmin(), by_type.idxmax()))
-    spread = "right as often with every type of negation"
-    if by_type.nunique() > 1:
-        spread = f"right least often with {least} and most often with {most}"
-    share = f"{overall.correct:.1f} % of the comparisons (95 % interval {low:.1f} – {high:.1f}; chance: {chance:.0f} %)"
-    return f"{system} {outcome}: in {share}. It is {spread}."
+    share = f"{overall.correct:.1f} % of {overall.n:,} comparisons (95 % interval {low:.1f} – {high:.1f}; chance: {chance:.0f} %)"
+    return f"{system} {outcome}: in {share}."
 
 
 def published_scores(benchmark: Benchmark) -> pd.DataFrame:
@@ -53,7 +48,9 @@ def published_scores(benchmark: Benchmark) -> pd.DataFrame:
         table = published.load(mapping.paper)
         fits = (table.benchmark == mapping.benchmark) & table.metric.isin(mapping.metrics) & table.value.notna()
         if not mapping.stand_in:
-            printed = table.loc[fits & table.exhibit.str.startswith("Table"), columns]
+            printed = table.loc[fits & table.exhibit.str.startswith("Table")]
+            ablation = printed.system.str.startswith("Only ")  # of the encoder in Table 2, of the LLM in Table 3
+            printed = printed.assign(system=printed.system + (", " + printed.exhibit).where(ablation, ""))[columns]
             tables.append(printed.assign(metric=mapping.ours.get("metric", printed.metric)))
     printed = pd.concat(tables).astype({"value": float})
     return printed.drop_duplicates(["system", "value"]).sort_values("value", kind="stable", ignore_index=True)

@@ -91,7 +91,7 @@ def describe_highest(plane: pd.DataFrame) -> str:
     """What the training highest on negation changes, from training, base, negation average, STSB."""
     best = plane.loc[plane[AVERAGE].idxmax()]
     before = plane.set_index("training").loc[best.base]
-    changes = [f"{name} {before[name]:.0f} → {best[name]:.0f}" for name in (AVERAGE, "STSB")]
+    changes = [f"{name} {before[name]:.1f} → {best[name]:.1f}" for name in (AVERAGE, "STSB")]
     return f"{best.training}: {changes[0]}, {changes[1]}"
 
 

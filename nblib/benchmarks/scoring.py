@@ -25,7 +25,7 @@ from nblib.models.systems import BiEncoder, System
 from nblib.results import measurements
 
 CORRELATIONS = {"spearman": spearmanr, "pearson": pearsonr}
-METRICS = {"accuracy": "accuracy", "right_rank": "right rank"}
+METRICS = {"accuracy": "accuracy", "right_rank": "pairwise accuracy"}
 METRICS |= {"spearman": "Spearman ρ × 100", "pearson": "Pearson r × 100"}
 
 

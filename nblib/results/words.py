@@ -17,7 +17,7 @@ LABELS = {  # of what is no registered corpus
 }
 TRAINING = {  # in words; of other training data the key
     "negation": "authored negations",
-    "hedging": "authored hedges",
+    "hedging": "authored hedges against verbal negations",
     "both": "authored negations and hedges",
     "both+exclusions": "authored negations, hedges and exclusions",
     "mixture": "a mixture of authored negations, hedges, passages and exclusions",

@@ -97,7 +97,7 @@ def test_the_highest_training_is_held_against_its_own_base():
     plane = pd.DataFrame({"training": ["base", "a", "b"], "base": ["base", "b", "base"]})
     plane = plane.assign(**{"negation average": [25.0, 50.0, 40.0], "STSB": [82.0, 71.0, 79.0]})
     said = training_comparison.describe_highest(plane)
-    assert said == "a: negation average 40 → 50, STSB 79 → 71"
+    assert said == "a: negation average 40.0 → 50.0, STSB 79.0 → 71.0"
 
 
 ITEMS = 40
