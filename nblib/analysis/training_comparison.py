@@ -95,6 +95,13 @@ def describe_highest(plane: pd.DataFrame) -> str:
     return f"{best.training}: {changes[0]}, {changes[1]}"
 
 
+def choose_recipe(means: pd.DataFrame) -> str:
+    """The recipe that the rule of notebook 08 (section 9) chooses, of dev scores by recipe (rows, the base first) and set: the
+    highest mean on negation of those whose STSB dev is at most a point below the base's; within half a point the first."""
+    able = means[1:][means[GENERAL].iloc[1:] >= means[GENERAL].iloc[0] - 1]
+    return able.index[able[NEGATION] >= able[NEGATION].max() - 0.5][0]
+
+
 def change_over_seeds(
     before: Sequence[pd.DataFrame], after: Sequence[pd.DataFrame], metric: str = "spearman"
 ) -> dict[str, float]:

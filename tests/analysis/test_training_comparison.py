@@ -100,6 +100,13 @@ def test_the_highest_training_is_held_against_its_own_base():
     assert said == "a: negation average 40.0 → 50.0, STSB 79.0 → 71.0"
 
 
+def test_the_rule_takes_the_first_of_the_highest_that_keep_stsb():
+    means = pd.DataFrame(
+        {"STSB dev": [87.0, 86.1, 86.0, 85.9], training_comparison.NEGATION: [40, 60, 60.4, 70]}, [*"bxyz"]
+    )
+    assert training_comparison.choose_recipe(means) == "x"
+
+
 ITEMS = 40
 
 
