@@ -90,6 +90,6 @@ def describe_agreement(board: pd.DataFrame) -> str:
         return ""
     counted = f"Of {len(numbers)} distinct printed numbers {len(numbers) - stood_in - not_run} are compared with ours, "
     counted += f"{stood_in} have a stand-in, {not_run} were not run."
-    said = f"{counted} Agreeing scores (without cosines and chance): {'; '.join(parts)}."
+    said = f"{counted} Agreeing scores (without cosines, chance and counts): {'; '.join(parts)}."
     split = bool(once.protocol.astype(str).str.startswith("splits").any())
     return said + " For random splits our interval covers 95 % of single splits, not their mean." * split
