@@ -26,7 +26,7 @@ Verdict = Literal["supported", "partly", "not supported", "not testable here"]
 VERDICTS = SUPPORTED, PARTLY, NOT_SUPPORTED, NOT_TESTABLE = Verdict.__args__
 NOT_MEASURED = "not measured in this run"
 MARGIN = 1.0  # points: a change is none ("same") where its whole interval lies within this margin of equivalence
-COLUMNS = "id short paper section claim measured verdict holds against because refuted_by needs exhibit".split()
+COLUMNS = "id short paper section claim measured verdict holds because refuted_by needs exhibit".split()
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ def load() -> tuple[Claim, ...]:
 
 
 def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> pd.DataFrame:
-    """Every claim with what was measured (of `results.load` and a scoreboard), the verdict, how many of the checks hold ("3 of
-    4") and how many contradict the claim ("1"): COLUMNS."""
+    """Every claim with what was measured (of `results.load` and a scoreboard), the verdict, how many of the checks hold and
+    how many contradict the claim ("2 of 4, 1 against"): COLUMNS."""
     evidence, rows = Evidence(paths.resolve(run_dir), measured, board), []
     for claim in load():
         outcomes = [outcome for check in claim.checks if (outcome := _CHECKS[check["kind"]](check, evidence))]
@@ -121,9 +121,8 @@ def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> p
         said += evidence.trained_on({system for outcome in outcomes for system in outcome.systems})
         counted = [outcome for outcome in outcomes if outcome.measured and claim.most != NOT_TESTABLE]
         holding, against = (sum(getattr(outcome, how) for outcome in counted) for how in ("holds", "against"))
-        numbers = {"holds": f"{holding} of {len(counted)}", "against": f"{against}"}
-        numbers = numbers if counted else dict.fromkeys(numbers, "")
-        rows.append({**vars(claim), "measured": said or "–", "verdict": verdict(claim, outcomes), **numbers})
+        holds = f"{holding} of {len(counted)}" * bool(counted) + f", {against} against" * bool(against)
+        rows.append({**vars(claim), "measured": said or "–", "verdict": verdict(claim, outcomes), "holds": holds})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

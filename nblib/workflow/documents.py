@@ -49,11 +49,9 @@ def _verdicts(record: Path) -> str:
     listed = []
     for name in (*claims.VERDICTS, claims.NOT_MEASURED):
         rows = checked[checked.verdict == name]
-        texts = [short[row.id] for row in rows.itertuples()]
-        if name in (claims.PARTLY, claims.NOT_SUPPORTED):
-            against = [f", {number:.0f} against" if number > 0 else "" for number in rows.against]
-            texts = [f"{text} ({holds}{more})" for text, holds, more in zip(texts, rows.holds, against, strict=True)]
-        by_paper = pd.Series(texts, rows.index, dtype=str).groupby(rows.paper, sort=False)
+        counted = name in (claims.PARTLY, claims.NOT_SUPPORTED)
+        texts = rows.id.map(short) + (" (" + rows.holds + ")" if counted else "")
+        by_paper = texts.groupby(rows.paper, sort=False)
         said = " ".join(f"{paper.capitalize()}: {'; '.join(part)}." for paper, part in by_paper)
         if said:
             line = f"- **{name.capitalize()}.** {said}"

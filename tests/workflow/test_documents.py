@@ -15,7 +15,7 @@ SCORE = {"benchmark": "nevir", "corpus": "nevir", "split": "test", "metric": "ri
 def kept(tmp_path):
     """A record of two systems and two claims."""
     known = pd.DataFrame(map(vars, claims.load()[:2])).assign(
-        measured="0.5 here.", holds="1 of 2", against=1, verdict=["supported", "partly"]
+        measured="0.5 here.", holds="1 of 2, 1 against", verdict=["supported", "partly"]
     )
     trained = {"hedge-mpnet": ("both", 1600), "nevir-mpnet": ("nevir", 40)}
     rows = [
