@@ -18,7 +18,7 @@ NBLIB, COMMAND = f"{sys.executable} -m nblib.workflow.cli", "nblib/workflow/comm
 EXECUTE = f"{NBLIB} run {{input[0]}} {{output[0]}} -y {{params.json:q}} > {{log}} 2>&1"
 
 # Systems by the names of their files
-ADAPTED, ENCODERS = (sweeps.by_file_name(config[number]["encoders"]) for number in ("06", "07"))  # which run once for each
+ADAPTED, ENCODERS = (sweeps.by_file_name(config[number]["encoders"]) for number in ("06", "07"))  # runs once for each
 RANKERS = sweeps.by_file_name(config["09"]["rankers"])  # `nblib score` runs once for each
 LORAS = config.get("05", {}).get("loras", {})  # notebook 05 runs once for each; `asked`: notebook 11's tasks for it
 LLMS = config["11"].get("models", {})  # notebook 11 runs once for each, and for each LoRA

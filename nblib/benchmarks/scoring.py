@@ -159,13 +159,13 @@ def describe(system: System, run_dir: str | Path) -> None:
         artefacts.write_table(pd.concat(tables, ignore_index=True), folder / "alignment.csv", float_format="%.4f")
 
 
-def outlive_weights(run_dir: str | Path, system: str) -> bool:
-    """Whether a run has scores of a system that it trained, made since then, and the trained weights aren't there any more."""
-    trained, scored = (paths.inside(run_dir, part, system.replace("/", "__")) for part in ("trainings", "scores"))
-    files = scored / "system.json", trained / "training.json"
-    if paths.inside(run_dir, "encoders", trained.name).is_dir() or not all(file.is_file() for file in files):
+def outlive_weights(run_dir: str | Path, folder: Path) -> bool:
+    """Whether the folder of an encoder that a run trained isn't there any more, but its scores are, newer than the training."""
+    if folder.is_dir() or folder.parent != paths.inside(run_dir, "encoders"):
         return False
-    return files[0].stat().st_mtime >= files[1].stat().st_mtime
+    scored = folder_of(run_dir, folder.name) / "system.json"
+    trained = paths.inside(run_dir, "trainings", folder.name) / "training.json"
+    return scored.is_file() and trained.is_file() and scored.stat().st_mtime >= trained.stat().st_mtime
 
 
 def parameters(system: System) -> float | None:

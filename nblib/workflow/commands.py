@@ -103,11 +103,13 @@ def score(given: argparse.Namespace) -> None:
 
     names = catalogue.names(given.form, keys=given.benchmarks)
     for name in given.systems:
-        if scoring.outlive_weights(given.run_dir, trained := paths.resolve(name).name):
-            known = scoring.about(given.run_dir, trained)
-            commit = known.get("commit", "unknown")
+        folder = paths.resolve(name)
+        if scoring.outlive_weights(given.run_dir, folder):
+            commit = scoring.about(given.run_dir, folder.name).get("commit", "unknown")
             sys.stdout.write(f"{name} isn't there any more. Its scores, of commit {commit}, stay.\n")
-            (scoring.folder_of(given.run_dir, trained) / "system.json").touch()  # for the workflow: it is up to date
+            (
+                scoring.folder_of(given.run_dir, folder.name) / "system.json"
+            ).touch()  # for the workflow: it is up to date
             continue
         system = systems.load(name, allow_remote_code=given.allow_remote_code)
         file = paths.inside(given.run_dir, "results", f"07_{system.name}.csv")
