@@ -15,7 +15,7 @@ from nblib.training import records
 AVERAGED = ("nevir", "excluir", "cannot_wmt")  # Truong's "Average" without M3-Counterfactual
 AVERAGE = "negation average"
 SETTINGS = ("base", "variant", "seed", "alpha", "training_data", "training_items", "method", "loss", "pooling")
-AUTHORED = ("both", "negation", "hedging", "both+exclusions", "mixture")  # training data
+AUTHORED = ("both", "negation", "hedging", "mixture")  # training data
 NEGATION = "mean of negation"
 GENERAL = "STSB dev"
 

@@ -19,7 +19,6 @@ TRAINING = {  # in words; of other training data the key
     "negation": "authored negations",
     "hedging": "authored hedges against verbal negations",
     "both": "authored negations and hedges",
-    "both+exclusions": "authored negations, hedges and exclusions",
     "mixture": "a mixture of authored negations, hedges, passages and exclusions",
     "snli_classes": "SNLI's three classes",
     "nli": "entailed and contradicting sentences of SNLI",

@@ -17,7 +17,7 @@ from nblib.training.losses import LOSSES
 ENTAILMENT, CONTRADICTION = 0, 2  # SNLI's labels; 1 is neutral
 PARAPHRASED = ("COCO", "sentence-compression", "Simple Wikipedia")  # of `anchors.SOURCES`
 SHORT = 16  # words at most of a paraphrase
-MIXTURE, WITH_EXCLUSIONS = "mixture", "both+exclusions"
+MIXTURE = "mixture"
 RELATED = ["anchor", "related", "source"]
 
 
@@ -61,7 +61,7 @@ def cannot() -> pd.DataFrame:
 
 
 PAIRS = {"snli_classes": snli_classes, "nli": nli, "stsb": stsb, "paraphrases": paraphrases, "cannot": cannot}
-KNOWN = (*triples.TRAINING_DATA, WITH_EXCLUSIONS, *PAIRS, MIXTURE)
+KNOWN = (*triples.TRAINING_DATA, *PAIRS, MIXTURE)
 
 
 def sample(table: pd.DataFrame, size: int, seed: int, by: str = "source") -> pd.DataFrame:
@@ -183,13 +183,8 @@ def load(
     elif training_data in PAIRS:
         tables = {"pairs": PAIRS[training_data]()}
     else:
-        of_anchors = training_data.removesuffix("+exclusions")
-        whole = triples.training_set(split_anchors, of_anchors, 0 if layout == "labelled" else size, seed)
-        tables = {"statements": whole}
-        if training_data == WITH_EXCLUSIONS:
-            tables["exclusions"] = authored.questions(corpora.load("exclusions").rename(columns={"query": "anchor"}))
-        if layout == "labelled":
-            tables = {name: batches.labelled(table) for name, table in tables.items()}
+        whole = triples.training_set(split_anchors, training_data, 0 if layout == "labelled" else size, seed)
+        tables = {"statements": batches.labelled(whole) if layout == "labelled" else whole}
     datasets = {}
     for name, table in tables.items():
         if size and "positive" not in table:

@@ -39,12 +39,6 @@ def test_of_triples_anchors_are_counted_and_kept_out_of_dev_data(split_anchors):
     assert learnt.seen == set(split_anchors.id[:5])
 
 
-def test_with_exclusions_there_are_two_kinds_of_batches(split_anchors):
-    learnt = data.load("both+exclusions", split_anchors, "symmetric-supcon", size=4)
-    assert {kind: len(part) for kind, part in learnt.datasets.items()} == {"statements": 4, "exclusions": 400}
-    assert learnt.datasets["exclusions"].column_names == ["anchor", "positive_1", "negative_1"]
-
-
 def test_for_a_cross_encoder_size_counts_labelled_pairs(split_anchors):
     learnt = data.load("both", split_anchors, "cross-entropy", size=20, seed=3)
     assert (learnt.items, Counter(learnt.datasets["statements"]["label"])) == (20, {0.0: 10, 1.0: 10})
