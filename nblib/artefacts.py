@@ -44,9 +44,10 @@ def write(path: str | Path, about: Mapping[str, Any] | None = None) -> Iterator[
     check_replaceable(path)
     with paths.write_atomically(path) as draft:
         yield draft
+        described = None if about is None else {**provenance(**about), SHA256: sha256(draft)}
         sidecar(path).unlink(missing_ok=True)  # after a kill, none is better than that of the old artefact
-    if about is not None:
-        write_json(sidecar(path), {**provenance(**about), SHA256: sha256(paths.resolve(path))})
+    if described:
+        write_json(sidecar(path), described)
 
 
 def check_replaceable(path: str | Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,12 +62,12 @@ def writable_folder(path: str | Path) -> Path:
 def write_atomically(path: str | Path) -> Iterator[Path]:
     """Yield a draft, for a file or a folder; it is renamed to `path` only when the block ends well.
 
-    A block that raises, or a process that is killed, leaves at `path` what was there. Only a draft folder replaces a folder.
+    A block that raises, or a process killed in it, leaves at `path` what was there. Only a draft folder replaces a folder.
     """
     target = resolve(path)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=writable_folder(target.parent)) as folder:
         draft = Path(folder, "draft")  # on the same file system: a rename to another one isn't atomic
         yield draft
         if draft.is_dir() and target.is_dir():
-            shutil.rmtree(target)
+            os.replace(target, Path(folder, "replaced"))  # goes with the temporary folder: removing it takes longer
         os.replace(draft, target)

@@ -23,6 +23,9 @@ from nblib.results import published, scoreboard, words
 
 FILE = published.FOLDER / "claims.yaml"
 Verdict = Literal["supported", "partly", "not supported", "not testable here"]
+Side = (
+    str | Sequence[str] | Mapping[str, str]
+)  # of a comparison: a system, one by seeds, or a variant of a sweep (its seeds)
 VERDICTS = SUPPORTED, PARTLY, NOT_SUPPORTED, NOT_TESTABLE = Verdict.__args__
 NOT_MEASURED = "not measured in this run"
 MARGIN = 1.0  # points: a change is none ("same") where its whole interval lies within this margin of equivalence
@@ -85,12 +88,14 @@ class Evidence:
                 systems.setdefault(known["variant"], []).append(known["name"])
         return systems
 
-    def systems(self, side: str | Mapping[str, str]) -> list[str]:
-        """A system, or those trained by a variant."""
-        return [side] if isinstance(side, str) else self.variants.get(side["variant"], [])
+    def systems(self, side: Side) -> list[str]:
+        """The systems of one side of a comparison."""
+        if isinstance(side, Mapping):
+            return self.variants.get(side["variant"], [])
+        return [side] if isinstance(side, str) else list(side)
 
-    def predictions(self, side: str | Mapping[str, str], task: str) -> list[pd.DataFrame]:
-        """The predictions on a task of a system, or of those trained by a variant; of what was scored."""
+    def predictions(self, side: Side, task: str) -> list[pd.DataFrame]:
+        """The predictions on a task of those systems of one side that were scored on it."""
         tables = []
         for name in self.systems(side):
             with suppress(scoring.ScoreError):
@@ -112,29 +117,37 @@ def load() -> tuple[Claim, ...]:
 
 
 def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> pd.DataFrame:
-    """Every claim with what was measured (of `results.load` and a scoreboard), the verdict, how many of the checks hold and
-    how many contradict the claim ("2 of 4, 1 against"): COLUMNS."""
+    """Every claim with what was measured (of `results.load` and a scoreboard), the verdict, how many of the checks
+    hold, contradict the claim, and were not measured ("2 of 4, 1 against, 1 not measured"): COLUMNS."""
     evidence, rows = Evidence(paths.resolve(run_dir), measured, board), []
     for claim in load():
         outcomes = [outcome for check in claim.checks if (outcome := _CHECKS[check["kind"]](check, evidence))]
+        missing = len(claim.checks) - len(outcomes)
         said = " ".join(f"{outcome.sentence}." for outcome in outcomes)
         said += evidence.trained_on({system for outcome in outcomes for system in outcome.systems})
         counted = [outcome for outcome in outcomes if outcome.measured and claim.most != NOT_TESTABLE]
         holding, against = (sum(getattr(outcome, how) for outcome in counted) for how in ("holds", "against"))
-        holds = f"{holding} of {len(counted)}" * bool(counted) + f", {against} against" * bool(against)
-        rows.append({**vars(claim), "measured": said or "–", "verdict": verdict(claim, outcomes), "holds": holds})
+        parts = [
+            f"{holding} of {len(counted)}",
+            f"{against} against" * bool(against),
+            f"{missing} not measured" * bool(missing),
+        ]
+        holds = ", ".join(filter(None, parts)) * bool(counted)
+        reached = verdict(claim, outcomes, missing)
+        rows.append({**vars(claim), "measured": said or "–", "verdict": reached, "holds": holds})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def verdict(claim: Claim, outcomes: Sequence[Outcome]) -> str:
-    """The verdict on a claim by its checks' outcomes, at best `claim.most`. Printed numbers alone give none."""
+def verdict(claim: Claim, outcomes: Sequence[Outcome], missing: int = 0) -> str:
+    """The verdict on a claim by its checks' outcomes, at best `claim.most`, and partly where checks are `missing` as something
+    wasn't measured. Printed numbers alone give none."""
     if claim.most == NOT_TESTABLE:
         return NOT_TESTABLE
     if not any(outcome.measured for outcome in outcomes):
         return NOT_MEASURED
     holding, against = (sum(getattr(outcome, how) for outcome in outcomes) for how in ("holds", "against"))
     partly = PARTLY if holding and holding >= against else NOT_SUPPORTED
-    reached = SUPPORTED if holding == len(outcomes) else partly
+    reached = SUPPORTED if holding == len(outcomes) and not missing else partly
     return max(reached, claim.most, key=VERDICTS.index)
 
 
@@ -149,11 +162,11 @@ def counts(claims: pd.DataFrame) -> str:
 
 
 def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
-    """Two systems, or two variants of a training over their seeds, on the same items: `after` is higher, lower, the same or kept
-    (not lower), the last two `within` a margin, by paired bootstrap over clusters. On a `task` (the name of a benchmark's form,
-    or a language model's with `words` for it), or an `average` of MTEB's tasks."""
-    sides = [check["before"], check["after"]]
-    names = [side if isinstance(side, str) else side["variant"] for side in sides]
+    """Two systems, or two trainings over their seeds, on the same items: `after` is higher, lower, the same or kept (not lower),
+    the last two `within` a margin, by paired bootstrap over clusters. On a `task` (the name of a benchmark's form, or a language
+    model's with `words` for it, which decides nothing where one is unusable), or an `average` of MTEB's tasks."""
+    sides, unusable = [check["before"], check["after"]], []
+    names = [side["variant"] if isinstance(side, Mapping) else evidence.systems(side)[0] for side in sides]
     if "average" in check:
         scored = mteb.systems(evidence.run_dir)
         found = [tuple(name for name in evidence.systems(side) if name in scored) for side in sides]
@@ -171,17 +184,20 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
         if not all(found):
             return None
         benchmark = catalogue.every_form().get(check["task"])
-        metric = benchmark.main_metric if benchmark else "accuracy"
+        metric = benchmark.main_metric if benchmark else "spearman"
+        unusable = [name for name, part in zip(names, found, strict=True) if not all(map(scoring.is_usable, part))]
         change = training_comparison.change_over_seeds(*found, metric)
         what = (benchmark.label if benchmark else "") + ", Pearson's r × 100" * (metric == "pearson")
         ending = f", n = {change['n']:,}"
     names = [f"{name} ({len(part)} seeds)" if len(part) > 1 else name for name, part in zip(names, found, strict=True)]
     low, high, margin = change["low"], change["high"], check.get("within", MARGIN)
-    holds, against = _decide(check["expect"], low, high, margin)
+    holds, against = _decide(check["expect"], low, high, margin) if not unusable else (False, False)
     before, after = (f"{name} {change[side]:.1f}" for name, side in zip(names, ("before", "after"), strict=True))
     numbers = f"{change['difference']:+.1f}, {low:+.1f} to {high:+.1f}{ending}"
     sentence = f"{check.get('words', '')}{what}: {before}, {after} ({numbers})"
-    return Outcome(sentence, holds, against, tuple(side for side in sides if isinstance(side, str)))
+    sentence += f"; decides nothing, as {' and '.join(unusable)} gave one answer to nearly all" * bool(unusable)
+    systems = [name for side in sides if not isinstance(side, Mapping) for name in evidence.systems(side)]
+    return Outcome(sentence, holds, against, tuple(systems))
 
 
 def _decide(expected: str, low: float, high: float, margin: float) -> tuple[bool, bool]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ from nblib.models.systems import BiEncoder, System
 from nblib.results import measurements
 
 CORRELATIONS = {"spearman": spearmanr, "pearson": pearsonr}
+UNUSABLE = 80  # percent of a task's prompts with one answer, above which a language model's score says nothing
 METRICS = {"accuracy": "accuracy", "right_rank": "pairwise accuracy"}
 METRICS |= {"spearman": "Spearman ρ × 100", "pearson": "Pearson r × 100"}
 
@@ -240,6 +241,28 @@ def change(before: pd.DataFrame, after: pd.DataFrame, metric: str = "spearman") 
     return {**{key: 100 * value for key, value in scores.items()}, "n": len(both)}
 
 
+def commonest_share(table: pd.DataFrame) -> float:
+    """The percentage of a task's prompts to which a language model gave its commonest answer: a position, an option or a number;
+    NaN of other tasks."""
+    if "chose_first" in table:
+        return 100 * max(table.chose_first.mean(), 1 - table.chose_first.mean())
+    answers = table.get("similarity", table.get("chosen"))
+    return math.nan if answers is None else 100 * answers.value_counts(normalize=True).iloc[0]
+
+
+def is_usable(table: pd.DataFrame) -> bool:
+    """Whether answers differ enough for a score to say something: not one of them to over `UNUSABLE` percent of the prompts."""
+    return not commonest_share(table) > UNUSABLE
+
+
+def both_usable(run_dir: str | Path, compared: pd.DataFrame) -> list[bool]:
+    """Whether the predictions of both systems are usable, for each row of `compare`."""
+    return [
+        all(is_usable(load_predictions(run_dir, system, row.task)) for system in (row.baseline, row.encoder))
+        for row in compared.itertuples()
+    ]
+
+
 def change_replicates(before: pd.DataFrame, after: pd.DataFrame, seed: int = 0, metric: str = "spearman") -> np.ndarray:
     """`change`'s difference, as a fraction, on 1,000 bootstrap resamples of the clusters, [1000]."""
     both = _paired(before, after)
@@ -259,40 +282,42 @@ def _paired(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
 
 def compare(
     run_dir: str | Path,
-    baseline: str | None,
+    baseline: str,
     others: Sequence[str],
     names: Sequence[str],
     *,
-    test: Literal["bootstrap", "mcnemar"] = "bootstrap",
     complete: bool = False,
 ) -> pd.DataFrame:
-    """Compare systems with a baseline (None: every two of them) on the same items of each task, by their stored predictions.
+    """Compare systems with a baseline on the same items of each task, by their stored predictions and paired bootstrap.
 
     Args:
-        test: paired bootstrap over clusters, or McNemar's exact test, which takes items for independent; its p values are
-            corrected for the number of comparisons on a task by Holm's method.
         complete: whether it is an error that one of the others was not scored on a task.
 
     Returns:
-        task, baseline, encoder (the other one), and what `change` or `stats.mcnemar` gives.
+        task, baseline, encoder (the other one), and what `change` gives.
 
     Raises:
         ScoreError: predictions are missing, or on other items.
     """
     rows, read, forms = [], cache(load_predictions), catalogue.every_form()  # each table once
-    for first, second in combinations(others, 2) if baseline is None else ((baseline, other) for other in others):
-        there = [name for name in names if predictions_file(run_dir, second, name).is_file()]
+    for other in others:
+        there = [name for name in names if predictions_file(run_dir, other, name).is_file()]
         for name in names if complete else there or names[:1]:  # none: the first one's absence is the error to show
-            before, after = read(run_dir, first, name), read(run_dir, second, name)
-            if test == "bootstrap":
-                # What is no benchmark of the catalogue is MTEB's STS
-                result = change(before, after, forms[name].main_metric if name in forms else "spearman")
-            else:
-                both = _paired(before, after).set_index("id")
-                result = stats.mcnemar(both.correct_before, both.correct_after)
-            rows.append({"task": name, "baseline": first, "encoder": second, **result})
-    columns = "before after difference low high n" if test == "bootstrap" else "difference only_first only_second p"
-    table = pd.DataFrame(rows, columns=["task", "baseline", "encoder", *columns.split()])
-    if test == "bootstrap" or table.empty:
-        return table
-    return table.assign(p=table.groupby("task", sort=False).p.transform(stats.holm))
+            before, after = read(run_dir, baseline, name), read(run_dir, other, name)
+            # What is no benchmark of the catalogue is MTEB's STS
+            result = change(before, after, forms[name].main_metric if name in forms else "spearman")
+            rows.append({"task": name, "baseline": baseline, "encoder": other, **result})
+    columns = "task baseline encoder before after difference low high n".split()
+    return pd.DataFrame(rows, columns=columns)
+
+
+def mcnemar_tests(predictions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every two systems on the same items by McNemar's exact test, which takes items for independent: baseline, encoder (the
+    other one), and what `stats.mcnemar` gives, p corrected for the number of comparisons by Holm's method."""
+    rows = []
+    for (first, before), (second, after) in combinations(predictions.items(), 2):
+        both = _paired(before, after).set_index("id")
+        tested = stats.mcnemar(both.correct_before, both.correct_after)
+        rows.append({"baseline": first, "encoder": second, **tested})
+    table = pd.DataFrame(rows, columns="baseline encoder difference only_first only_second p".split())
+    return table.assign(p=stats.holm(table.p))

@@ -21,7 +21,7 @@ CARD = """---
 license: cc-by-4.0
 configs: [{{config_name: default, data_files: [{files}]}}]
 ---
-# HedgeTriple open
+# Authored triples
 
 Triples for contrastive training (Truong et al., §3.1.3): an anchor, a hedged variant as the positive, a negated one as
 the negative; `hedge` and `negation` say which, `id` is the anchor's. {sizes}. Levenshtein threshold: {threshold}

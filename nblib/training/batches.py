@@ -43,14 +43,14 @@ def labelled(triples: pd.DataFrame) -> pd.DataFrame:
     return pairs[["query", "document", "label"]].drop_duplicates(ignore_index=True)
 
 
-def groups(pairs: pd.DataFrame, size: int = 8) -> pd.DataFrame:
-    """Pairs of related texts (anchor, related) as examples of `size` texts, that is pairs of similar length: anchor, text_2, …; a
-    remainder is left out."""
+def groups(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Pairs of related texts (anchor, related) as examples of eight texts, that is four pairs of similar length: anchor, text_2,
+    …; a remainder is left out."""
     related = pairs[["anchor", "related"]]
     by_length = related.loc[related.map(len).max(axis=1).sort_values(kind="stable").index]
     texts = by_length.to_numpy().reshape(-1)
-    rows = texts[: len(texts) // size * size].reshape(-1, size)
-    return pd.DataFrame(rows, columns=["anchor", *(f"text_{number}" for number in range(2, size + 1))])
+    rows = texts[: len(texts) // 8 * 8].reshape(-1, 8)
+    return pd.DataFrame(rows, columns=["anchor", *(f"text_{number}" for number in range(2, 9))])
 
 
 def with_base_embeddings(examples: Dataset, base: Encoder) -> Dataset:

@@ -96,7 +96,7 @@ def retention(kind: Kind, split_anchors: pd.DataFrame, seed: int) -> pd.DataFram
     tables = []
     for name, size in kind.sizes.items():
         table = SOURCES[one_of(name, SOURCES, "text for retention")](split_anchors)
-        table = table.drop_duplicates("anchor").sample(frac=1, random_state=seed)
+        table = table.dropna(subset="related").drop_duplicates("anchor").sample(frac=1, random_state=seed)
         if len(table) < size:
             raise StudyError(f"There are {len(table)} pairs of {name!r} for retention, not {size}. Ask for fewer.")
         turn = table.groupby("source").cumcount()  # a source's first pairs before its second ones
@@ -125,12 +125,6 @@ SOURCES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 }
 
 
-def passages() -> pd.DataFrame:
-    """The contrast passages' and exclusions' training queries with the passage that answers each: `RELATED`."""
-    tables = [read("train")[["anchor", "positive"]] for read in (authored.contrast_passages, authored.exclusions)]
-    return pd.concat(tables, ignore_index=True).rename(columns={"positive": "related"}).assign(source="passages")
-
-
 def _shuffled(table: pd.DataFrame, seed: int) -> pd.DataFrame:
     return table.iloc[np.random.default_rng(seed).permutation(len(table))]
 
@@ -141,7 +135,6 @@ TABLES: dict[str, Callable[[Kind, pd.DataFrame, int], pd.DataFrame]] = {
     "contrast_more": lambda kind, _, seed: _shuffled(authored.contrast_passages("train", "contrast_more"), seed),
     "exclusions": lambda kind, _, seed: _shuffled(authored.exclusions("train"), seed),
     "retention": retention,
-    "passages": lambda kind, _, seed: batches.groups(_shuffled(passages(), seed), size=2),  # as passages are long
 }
 
 
@@ -172,27 +165,28 @@ def load(
     """
     one_of(training_data, KNOWN, "training data")
     layout, whole = LOSSES[loss].layout, None
+    if bool(kinds) != (training_data == MIXTURE) or (kinds and size):
+        raise StudyError("A mixture, and it alone, needs kinds; it is taken whole. Set kinds, and size to 0.")
     if training_data == MIXTURE:
-        if not kinds or size:
-            raise StudyError("A mixture needs kinds, and is taken whole. Set kinds, and size to 0.")
         tables = {
             name: TABLES[one_of(name, TABLES, "kind of batch")](kind, split_anchors, seed)
             for name, kind in kinds.items()
         }
-        whole = split_anchors[split_anchors.split == "train"]
+        whole = split_anchors[split_anchors.split == "train"] if "statements" in kinds else None
     elif training_data in PAIRS:
         tables = {"pairs": PAIRS[training_data]()}
     else:
         whole = triples.training_set(split_anchors, training_data, 0 if layout == "labelled" else size, seed)
         tables = {"statements": batches.labelled(whole) if layout == "labelled" else whole}
-    datasets = {}
+    datasets, items = {}, 0
     for name, table in tables.items():
         if size and "positive" not in table:
             table = sample(table, size, seed, by="source" if "source" in table else "label")
         own = kinds[name] if kinds else Kind(loss)
         laid_out = batches.lay_out(table.drop(columns="source", errors="ignore"), LOSSES[own.loss].layout)
         taken = laid_out.select(range(round(own.share * len(laid_out))))
-        datasets[name] = concatenate_datasets([taken] * own.repeats)
+        datasets[name], items = concatenate_datasets([taken] * own.repeats), items + len(taken)
     seen = frozenset(whole.id) if whole is not None else frozenset()
-    items = len(seen) if seen and not (size and layout == "labelled") else sum(map(len, datasets.values()))
+    if seen and not (size and layout == "labelled"):
+        items = len(seen)
     return TrainingData(DatasetDict(datasets), items, seen)

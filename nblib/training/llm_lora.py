@@ -146,9 +146,9 @@ class _AnswerTrainer(Trainer):
 def train(
     settings: LoraSettings, table: pd.DataFrame, folder: str | Path, *, checkpoint_steps: int = 100
 ) -> tuple[LanguageModel, pd.DataFrame]:
-    """Fine-tune on `pairs`, resuming from the last checkpoint in `folder` (for these alone) where the same training was
-    interrupted; the tuned model and its history (`records.run`, also for errors)."""
-    folder = records.reserve_folder(folder, {**asdict(settings), "texts": _texts_sha256(table)})
+    """Fine-tune on `pairs`, resuming from the last checkpoint in `folder` (for this training's alone: `records.reserve_folder`)
+    where it was interrupted; the tuned model and its history (`records.run`, also for errors)."""
+    folder = paths.writable_folder(folder)
     base = language_models.load(settings.base, dtype=settings.dtype, device="cpu")  # the trainer chooses the device
     answers = answer_tokens(base.tokenizer, settings.chat_template)
     prompts = map(prompt, table.sentence_1, table.sentence_2)
@@ -191,6 +191,7 @@ def fit_and_keep(
         return kept
     artefacts.check_replaceable(folder)
     records.forget(record)  # that of other weights of this name
+    records.reserve_folder(checkpoints, made_from)
     before = probabilities(base, dev_pairs, settings.chat_template)
     del base  # the training wants the memory
     started = perf_counter()

@@ -17,6 +17,7 @@ from sentence_transformers.multi_vector_encoder import MultiVectorEncoderTrainer
 from torch import nn
 from transformers import TrainerCallback
 
+from nblib import paths
 from nblib.errors import StudyError, check_numbers, one_of
 from nblib.models import encoders, rankers, systems
 from nblib.models.onednn import computes_bfloat16
@@ -136,10 +137,11 @@ def train(
 
     Args:
         datasets: the examples by kind (`data.load`), each in the layout of its loss.
-        folder: for this training's checkpoints alone; remove it (`records.forget`) when the result is saved.
+        folder: for this training's checkpoints alone (`records.reserve_folder`); remove it (`records.forget`) when the result
+            is saved.
         after_epoch: called with a float32 copy of the model and the epoch.
     """
-    folder = records.reserve_folder(folder, {**settings.described(), "texts": texts_sha256(datasets)})
+    folder = paths.writable_folder(folder)
     architecture = ARCHITECTURES[settings.architecture]
     system = architecture.load(settings, datasets)
     model = copy.deepcopy(system.model)

@@ -83,6 +83,7 @@ def fit_and_keep(plan: Plan) -> TrainingRecord:
         artefacts.check_replaceable(model)
     for name in (plan.name, *plan.between):
         records.forget(plan.folder("trainings", name))  # a record says that its weights are there
+    records.reserve_folder(plan.folder("checkpoints"), made_from)
     epochs = _EpochScores(plan)
     if plan.evaluator and 0 not in epochs.tables:
         epochs(plan.evaluator.base.model, 0)

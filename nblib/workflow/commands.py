@@ -60,7 +60,7 @@ def add_parsers(commands: argparse._SubParsersAction) -> None:
     add("--benchmarks", nargs="*", metavar="KEY", help=keys)
     add("--brief", action="store_true", help="leave predictions alone: no results, no dev splits, no negation profile")
     general = "measure general ability, too, on official tasks of MTEB: those at hand of Truong's 16 (lite), "
-    general += "similarity and classification (short), all 20 (default: %(default)s)"
+    general += "similarity and classification (short), all 20 (default: %(default)s); notebook 09 shows them"
     add("--general", default="none", choices=["none", "lite", "short", "all"], help=general)
     add("--scale", default="lab", help="the name of the run in the results (default: %(default)s)")
     add("--run-dir", default="runs/lab", help="the folder for all outputs (default: %(default)s)")
@@ -95,6 +95,8 @@ def run(given: argparse.Namespace) -> None:
 
 def score(given: argparse.Namespace) -> None:
     """score systems of any architecture on the benchmarks: print the scores, write predictions and results below RUN_DIR"""
+    import pandas as pd
+
     from nblib import results
     from nblib.analysis import encoder_card, general_comparison
     from nblib.benchmarks import catalogue, mteb, negation_profile, scoring
@@ -107,9 +109,8 @@ def score(given: argparse.Namespace) -> None:
         if scoring.outlive_weights(given.run_dir, folder):
             commit = scoring.about(given.run_dir, folder.name).get("commit", "unknown")
             sys.stdout.write(f"{name} isn't there any more. Its scores, of commit {commit}, stay.\n")
-            (
-                scoring.folder_of(given.run_dir, folder.name) / "system.json"
-            ).touch()  # for the workflow: it is up to date
+            scores = scoring.folder_of(given.run_dir, folder.name)
+            (scores / "system.json").touch()  # for the workflow: it is up to date
             continue
         system = systems.load(name, allow_remote_code=given.allow_remote_code)
         file = paths.inside(given.run_dir, "results", f"07_{system.name}.csv")
@@ -119,7 +120,10 @@ def score(given: argparse.Namespace) -> None:
             scored = scored.dropna(subset="value")
             rows = results.record(scored, scale=given.scale, **scoring.measured_system(given.run_dir, system.name))
             if not given.brief:
-                results.save(rows, file, **about, seconds=scored.groupby("task").seconds.first().sum())
+                earlier = results.read(file) if file.is_file() else rows.head(0)
+                earlier = earlier[earlier.fingerprint == system.fingerprint]  # of these weights, on other benchmarks
+                together = pd.concat([earlier, rows]).drop_duplicates(results.KEY, keep="last")
+                results.save(together, file, **about, seconds=scored.groupby("task").seconds.first().sum())
             shown = rows.assign(interval=tables.interval_text(rows.ci_low, rows.ci_high), n=rows.n.astype(int))
             shown = shown["benchmark corpus split part metric value interval n".split()]
             sys.stdout.write(f"{system.name}\n{shown.to_string(index=False, float_format='{:.2f}'.format)}\n")
@@ -132,12 +136,6 @@ def score(given: argparse.Namespace) -> None:
             scored = mteb.score(system, given.general, given.run_dir)
             for row in general_comparison.averages(scored).itertuples():
                 sys.stdout.write(f"{system.name}: {row.average}, {row.tasks} tasks: {row.value:.2f}\n")
-            scored = scored[scored.task != "STSBenchmark"]  # is STSB, a benchmark of its own
-            corpora = [mteb.TASKS[task].corpora[0] for task in scored.task]
-            scored = scored.assign(benchmark=scored.task, corpus=corpora, split="test")
-            rows = results.record(scored, scale=given.scale, **scoring.measured_system(given.run_dir, system.name))
-            if not given.brief:
-                results.save(rows, file.with_name(f"07_{system.name}_general.csv"), **about)
 
 
 def unpack(given: argparse.Namespace) -> None:
@@ -161,7 +159,7 @@ def record(given: argparse.Namespace) -> None:
 
     found = record.record(given.scale)
     lines = [f"{what}: {name}" for what, names in found.items() for name in names]
-    lines.append(f"figures/{given.scale} is now equal to runs/{given.scale}/figures.")
+    lines.append(f"figures/{given.scale} has what differs of runs/{given.scale} beyond rounding.")
     sys.stdout.write("\n".join(lines) + "\n")
 
 

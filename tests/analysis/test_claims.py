@@ -252,9 +252,9 @@ def test_general_ability_is_compared_by_the_average_asked_for(check, interval, h
         assert check({**of_sts, **absent, "expect": "same"}).verdict == NOT_MEASURED
 
 
-def test_one_check_not_measured_leaves_the_verdict_to_the_others(given, tmp_path):
+def test_a_claim_with_a_check_not_measured_is_partly_supported_at_best(given, tmp_path):
     given({"checks": [BELOW, {**BELOW, "of": OF | {"system": "absent"}}]}, {"id": "two", "most": NOT_TESTABLE})
     table = table_of(tmp_path, score("a", 6.0, 10.0))
-    assert table.columns.tolist() == claims.COLUMNS and table.verdict.tolist() == [SUPPORTED, NOT_TESTABLE]
-    assert table.holds.tolist() == ["1 of 1", ""]
+    assert table.columns.tolist() == claims.COLUMNS and table.verdict.tolist() == [PARTLY, NOT_TESTABLE]
+    assert table.holds.tolist() == ["1 of 1, 1 not measured", ""]
     assert "absent" not in table.measured[0]

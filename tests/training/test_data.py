@@ -19,7 +19,6 @@ KINDS = {
     "contrast": {"loss": "paired queries"},
     "exclusions": {"loss": "in-batch"},
     "retention": {"loss": "retention", "weight": 0.3, "sizes": {"authored": 100, "definitions": 101}},
-    "passages": {"loss": "retention"},
 }
 
 
@@ -49,7 +48,8 @@ def test_for_a_cross_encoder_size_counts_labelled_pairs(split_anchors):
     [
         ("everything", "in-batch", {}, "No training data called 'everything'"),
         ("both", "cosent", {}, "layout 'scored' can't learn from these texts"),
-        ("mixture", "in-batch", {}, "A mixture needs kinds"),
+        ("mixture", "in-batch", {}, "A mixture, and it alone, needs kinds"),
+        ("both", "in-batch", {"contrast": {"loss": "in-batch"}}, "A mixture, and it alone"),
         ("mixture", "in-batch", {"statement": {"loss": "in-batch"}}, "No kind of batch called 'statement'"),
         ("mixture", "in-batch", {"contrast": {"loss": "twin"}}, "No loss called 'twin'"),
         ("mixture", "in-batch", {"contrast": {"loss": "in-batch", "weight": 0}}, "weight must be above 0"),
@@ -125,16 +125,19 @@ def test_every_kind_has_its_size_and_its_layout(mixture, split_anchors):
     assert parts["contrast"].column_names == ["anchor", "twin", "positive", "negative"]
     assert len(parts["exclusions"]) == 2 * len(authored.exclusions("train")), "two triples an item"
     assert len(parts["retention"]) == 201 // 4 and len(parts["retention"].column_names) == 8
-    related = data.passages().set_index("anchor").related
-    assert len(parts["passages"]) == len(related)
-    assert all(related[row["anchor"]] == row["text_2"] for row in parts["passages"])
+
+
+def test_a_mixture_without_statements_is_counted_by_its_examples(split_anchors):
+    kinds = {"exclusions": Kind("in-batch", repeats=3), "contrast": Kind("in-batch")}
+    learnt = data.load("mixture", split_anchors, kinds=kinds)
+    assert learnt.items == len(learnt.datasets["exclusions"]) / 3 + len(learnt.datasets["contrast"])
+    assert not learnt.seen
 
 
 def test_no_held_out_text_is_used_for_retention(mixture, split_anchors):
     apart = split_anchors[split_anchors.split != "train"]
     held_out = {*apart.anchor, *authored.contrast_passages("test").anchor, *authored.exclusions("test").anchor}
-    for kind in ("retention", "passages"):
-        assert held_out.isdisjoint(text for row in mixture.datasets[kind] for text in row.values())
+    assert held_out.isdisjoint(text for row in mixture.datasets["retention"] for text in row.values())
 
 
 @pytest.mark.parametrize(("loss", "queries"), [("cross-entropy", 4), ("in-batch MaxSim", 2)])

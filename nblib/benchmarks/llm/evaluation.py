@@ -21,7 +21,6 @@ from nblib.models.language_models import LanguageModel
 CODE_VERSION = 2  # raise it when prompts or the scoring of items change: all is then asked anew
 # Truong §5.2: "high school/college/elementary", with statistics
 MATHEMATICS = "abstract_algebra|mathematics|statistics"
-UNUSABLE = 80  # percent of a task's prompts with one answer, above which its score says nothing
 # What is counted beside a task's main score, as protocol → column of its predictions, after "correct_"
 PROTOCOLS = {
     "ranking": {"given_order": "given", "swapped_order": "swapped", "orders_summed": "summed"},
@@ -86,14 +85,6 @@ def summarise(name: str, table: pd.DataFrame, sampled: bool = False) -> list[dic
         if len(rows)
         for metric in described.metrics
     ]
-
-
-def commonest_share(table: pd.DataFrame) -> float:
-    """The percentage of a task's prompts that got its commonest answer: a position, an option or a number; NaN of other tasks."""
-    if "chose_first" in table:
-        return 100 * max(table.chose_first.mean(), 1 - table.chose_first.mean())
-    answers = table.get("similarity", table.get("chosen"))
-    return math.nan if answers is None else 100 * answers.value_counts(normalize=True).iloc[0]
 
 
 def response_biases(name: str, table: pd.DataFrame) -> list[dict[str, Any]]:
