@@ -251,7 +251,7 @@ rule once:
     shell: EXECUTE
 
 rule site:
-    input: executed("13_results"), "nblib/results/report.py", sorted(map(str, Path("docs").glob("*")))
+    input: executed("13_results"), "nblib/workflow/report.py", sorted(map(str, Path("docs").glob("*")))
     output: f"{RUN}/site/index.html"
     log: f"{RUN}/logs/site.log"
     shell: "{NBLIB} report {SCALE} > {log} 2>&1"

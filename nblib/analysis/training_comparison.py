@@ -12,7 +12,8 @@ from nblib import artefacts, paths, stats
 from nblib.benchmarks import catalogue, scoring
 from nblib.training import records
 
-AVERAGED = ("nevir", "excluir", "cannot_wmt")  # Truong's "Average" without M3-Counterfactual
+# Of Truong's "Average", without M3-Counterfactual
+AVERAGED = tuple(key for key, benchmark in catalogue.BENCHMARKS.items() if benchmark.averaged)
 AVERAGE = "negation average"
 SETTINGS = ("base", "variant", "seed", "alpha", "training_data", "training_items", "method", "loss", "pooling")
 AUTHORED = ("both", "negation", "hedging", "mixture")  # training data

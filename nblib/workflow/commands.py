@@ -165,6 +165,6 @@ def record(given: argparse.Namespace) -> None:
 
 def report(given: argparse.Namespace) -> None:
     """make the site of a run: the claims, its executed notebooks, single items and the documentation, in one folder"""
-    from nblib.results import report
+    from nblib.workflow import report
 
     sys.stdout.write(f"Open {report.build(given.scale)}\n")

@@ -10,17 +10,18 @@ from pathlib import Path
 import pandas as pd
 
 from nblib import paths
-from nblib.analysis import claims
+from nblib.analysis import claims, matrix
 from nblib.results import exhibits, measurements, scoreboard, words
 
 WIDTH = 120  # characters of a line
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-HEADLINE = {  # head of a column → benchmark, metric
-    "NevIR": ("nevir", "right_rank"),
-    "ExcluIR": ("excluir", "right_rank"),
-    "CANNOT-WMT r": ("cannot_wmt", "pearson"),
-    "SemAntoNeg": ("semantoneg", "accuracy"),
-    "STSB ρ": ("stsb", "spearman"),
+# Head of a column → benchmark
+HEADLINE = {
+    "NevIR": "nevir",
+    "ExcluIR": "excluir",
+    "CANNOT-WMT r": "cannot_wmt",
+    "SemAntoNeg": "semantoneg",
+    "STSB ρ": "stsb",
 }
 SYSTEMS = ["all-MiniLM-L6-v2", "all-mpnet-base-v2", "maxsim-all-mpnet-base-v2", "hedge-mpnet", "hedge-mpnet-3"]
 SYSTEMS += ["nevir-mpnet", "nevir-multi-vector-mpnet"]
@@ -69,8 +70,9 @@ def _headline(record: Path) -> str:
         known = rows[rows.trained_on != ""]
         text = words.training(known.trained_on.iloc[0], known.training_items.iloc[0]) if len(known) else ""
         cells = [f"{system} ({text})" if text else system]
-        for benchmark, metric in HEADLINE.values():
-            score = rows[(rows.benchmark == benchmark) & (rows.corpus == benchmark) & (rows.metric == metric)]
+        for benchmark in HEADLINE.values():
+            main_metric, _ = matrix.SCORES[benchmark]
+            score = rows[(rows.benchmark == benchmark) & (rows.corpus == benchmark) & (rows.metric == main_metric)]
             half = (score.ci_high - score.ci_low) / 2
             cells.append("".join(score.value.map("{:.1f}".format) + half.map(" ± {:.1f}".format)) or "–")
         lines.append(f"| {' | '.join(cells)} |")

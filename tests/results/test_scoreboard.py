@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from nblib import artefacts, results
-from nblib.results import matrix, published, scoreboard
+from nblib.analysis import matrix
+from nblib.results import published, scoreboard
 from nblib.results.scoreboard import CELL, INTERVAL, NOTHING, ROUNDING, agreement
 
 ENCODER = "all-mpnet-base-v2"

@@ -16,10 +16,10 @@ from itables.options import dt_bundle
 from sphinx.cmd.build import build_main
 
 from nblib import artefacts, paths
+from nblib.analysis import claims, matrix
 from nblib.errors import StudyError, readable
-from nblib.results import exhibits, matrix, measurements, scoreboard, tables
+from nblib.results import exhibits, measurements, scoreboard, tables
 
-VERDICTS = ["supported", "partly", "not supported", "not testable here", "not measured in this run"]
 RECORD = paths.FIGURES / "official" / "13_results" / "tab_claims.csv"
 OF_RECORD = (
     "No claim is judged by this run's data. The verdicts are those of the record, on the official test sets.\n\n"
@@ -132,18 +132,17 @@ def _claims(file: Path) -> str:
     if not file.is_file():
         return "No claim has a verdict: notebook 13 hasn't ended in this run.\n"
     with readable(file, "Run notebook 13 again."):
-        claims = pd.read_csv(file, keep_default_na=False).map(escape)
-        claims["verdict"] = pd.Categorical(claims.verdict, VERDICTS)
-        claims["first"] = claims.measured.str.split(r"(?<=\))[;.] |\. ", regex=True).str[0]
-        claims["opened"] = [CLAIM.format(**row) for row in claims.to_dict("records")]
-        claims["shown_in"] = claims.paper.str.capitalize() + ", " + claims.exhibit
-    if not claims.verdict.isin(VERDICTS[:3]).any() and file != RECORD:
+        checked = pd.read_csv(file, keep_default_na=False).map(escape)
+        checked["verdict"] = pd.Categorical(checked.verdict, [*claims.VERDICTS, claims.NOT_MEASURED])
+        checked["first"] = checked.measured.str.split(r"(?<=\))[;.] |\. ", regex=True).str[0]
+        checked["opened"] = [CLAIM.format(**row) for row in checked.to_dict("records")]
+        checked["shown_in"] = checked.paper.str.capitalize() + ", " + checked.exhibit
+    if checked.verdict.isin([claims.NOT_TESTABLE, claims.NOT_MEASURED]).all() and file != RECORD:
         return OF_RECORD + _claims(RECORD)
-    tally = ", ".join(f"{n} {verdict}" for verdict, n in claims.verdict.value_counts(sort=False).items() if n)
-    shown = claims.sort_values("verdict", kind="stable")[["verdict", "holds", "opened", "shown_in"]]
+    shown = checked.sort_values("verdict", kind="stable")[["verdict", "holds", "opened", "shown_in"]]
     with pd.option_context("display.max_colwidth", None):
         table = shown.to_html(classes="claims", border=0, header=False, index=False, escape=False)
-    return f"**Of {len(claims)} claims: {tally}.**\n\n{table}\n"
+    return f"**{claims.counts(checked)}**\n\n{table}\n"
 
 
 def _systems(source: Path) -> str:

@@ -2,17 +2,12 @@
 
 import pandas as pd
 
+from nblib.benchmarks import catalogue
 from nblib.results import words
 
-# Which metric of a benchmark stands for it, and what guessing scores (percent; a correlation: 0)
-SCORES = {
-    "nevir": ("right_rank", 25.0),
-    "excluir": ("right_rank", 50.0),
-    "semantoneg": ("accuracy", 100 / 3),
-    "cannot_wmt": ("pearson", 0.0),
-    "m3": ("spearman", 0.0),
-    "stsb": ("spearman", 0.0),
-}
+# The benchmarks, in this order, each with its main metric and what guessing scores (percent; a correlation: 0)
+KEYS = ("nevir", "excluir", "semantoneg", "cannot_wmt", "m3", "stsb")
+SCORES = {key: (catalogue.get(key).main_metric, catalogue.get(key).chance) for key in KEYS}
 ITEMS = ["corpus", "split", "part", "sample", "protocol"]
 
 

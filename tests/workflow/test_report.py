@@ -11,8 +11,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from nblib import paths, results
 from nblib.errors import StudyError
-from nblib.results import report, scoreboard
-from nblib.workflow import cli
+from nblib.results import scoreboard
+from nblib.workflow import cli, report
 
 HEADING = "# 07 Toys: does it see?\n\n[all notebooks](README.md) · [08 →](08.ipynb)\n\n**Question.** It costs $5 or $6."
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: \'DejaVu Sans\'">a</text></svg>'
@@ -65,7 +65,7 @@ def site(tmp_path_factory):
 
 def test_the_first_page_has_each_claim_with_verdict_number_interval_and_n_and_what_failed(site):
     page = (site / "index.html").read_text()
-    assert "<strong>Of 1 claims: 1 partly.</strong>" in page
+    assert "<strong>Of 1 claims of the four papers: 1 partly.</strong>" in page
     assert "<td>partly</td>" in page and "a &lt;claim&gt;<small>NevIR: A 8.1 (6.7 to 9.6, n = 1,383)</small>" in page
     assert "<td>8.1 (7.0 – 9.0; n = 9)</td>" in page
     assert re.search(r'href="_downloads/\w+/scoreboard.csv"', page) and "no verdict" not in page
@@ -113,7 +113,7 @@ def test_a_run_that_goes_on_says_what_it_lacks_and_a_damaged_or_missing_one_how_
     unmeasured.to_csv(tmp_path / "runs/toy/figures/13_results/tab_claims.csv", index=False)
     page = report.build("toy").read_text()
     assert "those of the record, on the official test sets" in page and re.search(
-        r"<strong>Of \d+ claims: \d+ supported", page
+        r"<strong>Of \d+ claims of the four papers: \d+ supported", page
     )
     file.write_text("{")
     with pytest.raises(StudyError, match=r"07_toys.ipynb can't be read.*Remove it and execute it again"):
