@@ -154,7 +154,7 @@ def verdict(claim: Claim, outcomes: Sequence[Outcome], missing: int = 0) -> str:
 def counts(claims: pd.DataFrame) -> str:
     """How many claims have which verdict, in words."""
     by_verdict = claims.verdict.value_counts()
-    listed = [f"{by_verdict[name]} {name}" for name in (*VERDICTS, NOT_MEASURED) if name in by_verdict]
+    listed = [f"{by_verdict[name]} {name}" for name in (*VERDICTS, NOT_MEASURED) if by_verdict.get(name)]
     return f"Of {len(claims)} claims of the four papers: {', '.join(listed)}."
 
 
