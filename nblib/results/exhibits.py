@@ -94,6 +94,6 @@ def describe_agreement(board: pd.DataFrame) -> str:
     split = bool(once.protocol.astype(str).str.startswith("splits").any())
     return (
         said
-        + " Where a paper averages over random splits, our interval spans 95 % of the splits."
+        + " Of random splits our interval spans 95 %."
         * split
     )
