@@ -45,7 +45,8 @@ def word_differences(pairs: pd.DataFrame) -> pd.DataFrame:
 
 def preferences(predictions: pd.DataFrame) -> pd.DataFrame:
     """Figure 4: which document ranks first for both questions, by margin_q1 and margin_q2, or "reversed" (each time the
-    other's), or a tie: preference (`PREFERENCES`), share (percent of all items), low, high (95 %, resampled by cluster), n."""
+    other's), or a tie: preference (`PREFERENCES`), share (percent of all items), low, high (95 %, resampled by cluster), n (how
+    many items have it)."""
     first, second = np.sign(predictions.margin_q1), np.sign(predictions.margin_q2)
     signs = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
     preferred = np.select([(first == a) & (second == b) for a, b in signs], PREFERENCES[:-1], PREFERENCES[-1])

@@ -15,7 +15,7 @@ RANKERS = "rankers.yaml"
 
 
 class ModelError(StudyError):
-    """An encoder that is unknown, absent, or not the one the registry describes."""
+    """A model that is unknown, absent, or not the one the registry describes."""
 
 
 @dataclass(frozen=True)

@@ -72,12 +72,13 @@ def described(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(texts, columns=["system", "items", "trained_on"], index=rows.index)
 
 
-def measured(recorded: pd.DataFrame, caption: str = "As recorded: what this notebook measured") -> Styler:
+def measured(recorded: pd.DataFrame) -> Styler:
     """Measurements as a notebook shows them: in words, without what is the same in every row of a run."""
     table = described(recorded).join(recorded[["metric", "value", "n"]])
     table["benchmark"] = [words.benchmark(*pair) for pair in zip(recorded.benchmark, recorded.corpus, strict=True)]
     table["interval"] = interval_text(recorded.ci_low, recorded.ci_high)
-    return show(filled(table["system benchmark metric value interval n items trained_on".split()]), caption)
+    columns = "system benchmark metric value interval n items trained_on".split()
+    return show(filled(table[columns]), "As recorded: what this notebook measured")
 
 
 def interval_text(low: pd.Series, high: pd.Series, digits: int = 2) -> list[str]:
