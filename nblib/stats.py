@@ -134,6 +134,12 @@ def mcnemar(first: pd.Series, second: pd.Series) -> dict[str, float]:
     return {"difference": 100 * (other.mean() - one.mean()), **alone, "p": float(p)}
 
 
+def fisher(correlation: float, n: int) -> tuple[float, float]:
+    """The 95 % interval of a Pearson correlation × 100 of n independent pairs, by Fisher's transformation, × 100."""
+    center, spread = np.arctanh(correlation / 100), 1.96 / np.sqrt(n - 3)
+    return float(100 * np.tanh(center - spread)), float(100 * np.tanh(center + spread))
+
+
 def holm(p: Values) -> np.ndarray:
     """p values corrected for their number by Holm's method."""
     from statsmodels.stats.multitest import multipletests  # a second to import

@@ -25,7 +25,7 @@ def settings(run_dir: str | Path, name: str) -> dict:
     """The `SETTINGS` of an encoder that was trained in this run, or ships; its variant is its name outside a sweep. Another has
     only a base (itself, or the one under its adapter)."""
     file, scored = paths.inside(run_dir, "trainings", name) / "training.json", scoring.about(run_dir, name)
-    shipped = artefacts.about(paths.resolve(scored.get("source", name)))
+    shipped = {} if scored.get("adapter") else artefacts.about(paths.resolve(scored.get("source", name)))
     known = artefacts.read_json(file) if file.is_file() else shipped or {"base": scored.get("base", name)}
     return {**{key: known.get(key) for key in SETTINGS}, "variant": known.get("variant") or name}
 

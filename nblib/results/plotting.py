@@ -1,5 +1,6 @@
 """One figure style, and one way to save a figure: SVG and the data behind it as CSV, both byte-reproducible."""
 
+import re
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +20,7 @@ from nblib.results.measurements import DECIMALS
 # take `PALETTE` in its order
 PUBLISHED = "#000000"  # what a paper prints
 OURS = "#009E73"  # what was measured here
-TRAINED = "#CC79A7"  # a system that this study trained
+TRAINED = "#CC79A7"  # a system that this study trained, as a diamond
 NEGATION = "#D55E00"  # a negation, or the choice of one
 PARAPHRASE = "#0072B2"  # a text that isn't negated: a paraphrase, a hedge, an edited document
 PARTIAL = "#E69F00"  # measured by another protocol
@@ -45,17 +46,36 @@ def set_title(ax: Axes, finding: str) -> None:
     """Put a finding above the axes as their title, in as many lines as their width takes: call it after what narrows them."""
     ax.figure.draw_without_rendering()  # the layout as it will be
     character = 0.66 * ax.title.get_fontsize() * ax.figure.dpi / 72  # the mean width of a bold one
+    finding = re.sub(r"(?<!\w)-(?=\d)", "−", finding)  # of numbers
     ax.set_title(textwrap.fill(finding, max(20, int(ax.bbox.width / character)), break_on_hyphens=False))
 
 
-def label_points(ax: Axes, x: Iterable[float], y: Iterable[float], labels: Iterable[str]) -> None:
-    """Label each point without covering another label or point. Call it last: it goes by the axes as they are."""
+def colour_of(trained_on: str) -> str:
+    """The colour of a system, by what this study trained it on ("": nothing)."""
+    return TRAINED if trained_on else OURS
+
+
+def label_points(
+    ax: Axes, x: Iterable[float], y: Iterable[float], labels: Iterable[str], others: Iterable[tuple[float, float]] = ()
+) -> None:
+    """Label each point without covering another label or point, or one of the `others`. Call it last: it goes by the axes as
+    they are."""
     x, y = list(x), list(y)
     ax.figure.draw_without_rendering()  # the layout as it will be
     texts = [ax.text(*point, label, fontsize=8) for *point, label in zip(x, y, labels, strict=True)]
     line = {"arrowstyle": "-", "color": MUTED, "lw": 0.6}
     limit = {"iter_lim": 500}  # one of time would not be reproducible
-    adjust_text(texts, x=x, y=y, ax=ax, expand=(1.1, 1.4), force_text=(0.3, 0.6), arrowprops=line, **limit)
+    known = pd.DataFrame([*zip(x, y, strict=True), *others], columns=["x", "y"]).dropna()
+    adjust_text(
+        texts,
+        x=known.x.tolist(),
+        y=known.y.tolist(),
+        ax=ax,
+        expand=(1.1, 1.4),
+        force_text=(0.3, 0.6),
+        arrowprops=line,
+        **limit,
+    )
 
 
 def interval_plot(
@@ -88,7 +108,8 @@ def interval_plot(
         ax.plot(table[published].astype(float), line, "|", ms=14, color=PUBLISHED, alpha=0.6, label="published")
     ours = table[measured]
     arms = [(ours[value] - ours[low]).fillna(0), (ours[high] - ours[value]).fillna(0)]
-    dots = {"fmt": "o", "color": colour, "mfc": None if filled else "white", "label": name}
+    marker = "D" if colour == TRAINED else "o"  # not by colour alone
+    dots = {"fmt": marker, "color": colour, "mfc": None if filled else "white", "label": name}
     ax.errorbar(ours[value], line[measured] + below, xerr=arms, **dots)
     ax.set(yticks=range(len(order)), yticklabels=order, ylim=(len(order) - 0.5, -0.5), ylabel="")
 

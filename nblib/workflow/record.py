@@ -15,6 +15,7 @@ from nblib.errors import StudyError
 from nblib.workflow import archive, documents
 
 WITH_NOTEBOOKS = {"official"}
+LABEL = re.compile(r">([^<]*)</text>")  # of an SVG
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)")
 # By how much two numbers may differ: a share of the larger, or so many units of the last printed digit; coordinates by points
 RELATIVE, UNITS, POINTS = 2e-4, 1.5, 0.5
@@ -31,10 +32,17 @@ def agree(made: Path, kept: Path) -> bool:
     if made.suffix not in (".csv", ".svg") or made.read_bytes() == kept.read_bytes():
         return made.read_bytes() == kept.read_bytes()
     one, other = made.read_text(encoding="utf-8"), kept.read_text(encoding="utf-8")
+    if made.suffix == ".csv":
+        return _same(one, other)
+    labels = ("\n".join(LABEL.findall(text)) for text in (one, other))
+    return _same(*labels) and _same(LABEL.sub("", one), LABEL.sub("", other), POINTS)
+
+
+def _same(one: str, other: str, points: float = 0) -> bool:
+    """Whether two texts are the same but for numbers that differ by rounding, or by so many points of a drawing."""
     if NUMBER.sub("", one) != NUMBER.sub("", other):
         return False
     pairs = zip(NUMBER.findall(one), NUMBER.findall(other), strict=True)
-    points = POINTS if made.suffix == ".svg" else 0
     return all(
         math.isclose(float(a), float(b), rel_tol=RELATIVE, abs_tol=points or UNITS * max(_unit(a), _unit(b)))
         for a, b in pairs

@@ -46,6 +46,8 @@ FOUND = {"new": ["scoreboard.csv", "sub/fig.svg"], "changed": ["changed.csv"], "
         ("x.csv", "1e-05", "3e-05", False),
         ("x.svg", "M 10.24 3.1", "M 10.61 3.0", True),  # half a point
         ("x.svg", "M 10.24 3.1", "M 11.24 3.1", False),
+        ("x.svg", "<text>r = 82.0</text>", "<text>r = 82.1</text>", True),  # a label's number as a table's
+        ("x.svg", "<text>r = 82.0</text>", "<text>r = 82.4</text>", False),
         ("x.xz", "1.0001", "1.0002", False),
     ],
 )
