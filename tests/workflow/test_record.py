@@ -64,7 +64,7 @@ def test_a_recorded_run_is_equal_to_the_figures_of_record_and_what_changed_is_li
     cli.main(["record", "toy"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[:-1] == [f"{what}: {name}" for what, names in FOUND.items() for name in names]
-    assert lines[-1] == "figures/toy is now equal to runs/toy/figures."
+    assert lines[-1] == "figures/toy has what differs of runs/toy beyond rounding."
     made = tree(tmp_path / "runs/toy/figures")
     assert tree(tmp_path / "figures/toy") == {name: made[name] for name in made if not name.endswith(".json")}
     assert record.record("toy") == {"new": [], "changed": [], "gone": []}
