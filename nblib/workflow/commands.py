@@ -101,7 +101,7 @@ def score(given: argparse.Namespace) -> None:
     from nblib.analysis import encoder_card, general_comparison
     from nblib.benchmarks import catalogue, mteb, negation_profile, scoring
     from nblib.models import systems
-    from nblib.results import tables
+    from nblib.results import measurements, tables
 
     names = catalogue.names(given.form, keys=given.benchmarks)
     for name in given.systems:
@@ -120,7 +120,7 @@ def score(given: argparse.Namespace) -> None:
             scored = scored.dropna(subset="value")
             rows = results.record(scored, scale=given.scale, **scoring.measured_system(given.run_dir, system.name))
             if not given.brief:
-                earlier = results.read(file) if file.is_file() else rows.head(0)
+                earlier = measurements.read(file) if file.is_file() else rows.head(0)
                 earlier = earlier[earlier.fingerprint == system.fingerprint]  # of these weights, on other benchmarks
                 together = pd.concat([earlier, rows]).drop_duplicates(results.KEY, keep="last")
                 results.save(together, file, **about, seconds=scored.groupby("task").seconds.first().sum())

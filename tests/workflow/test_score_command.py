@@ -40,8 +40,9 @@ def test_an_encoder_is_scored_by_the_same_command_and_only_on_what_is_asked(tmp_
     left = {file.name for file in (tmp_path / "brief").rglob("*.parquet")}
     assert left == {"stsb_mini_test.parquet", "excluir_mini_test.parquet"}
     assert not (tmp_path / "brief" / "results").exists(), "in brief the test splits' predictions alone are left"
-    score(tiny_encoder_folder, "--benchmarks", "stsb", "excluir", "--run-dir", tmp_path)
-    assert set(results.load(tmp_path).corpus) == {"stsb_mini", "excluir_mini"}
+    for benchmark in ("stsb", "excluir"):
+        score(tiny_encoder_folder, "--benchmarks", benchmark, "--run-dir", tmp_path)
+    assert set(results.load(tmp_path).corpus) == {"stsb_mini", "excluir_mini"}, "results of before are kept"
     with pytest.raises(scoring.ScoreError, match=r"TF-IDF .* can't do stsb_mini"):
         score("TF-IDF", "--benchmarks", "stsb", "--run-dir", tmp_path)
 
@@ -66,5 +67,5 @@ def test_general_ability_can_be_all_that_is_scored(tmp_path, tiny_encoder_folder
     monkeypatch.setattr(mteb, "names", lambda choice: ["STS17", "NFCorpus"])
     score(tiny_encoder_folder, "--benchmarks", "--general", "lite", "--run-dir", tmp_path)
     assert "mean of tasks, 2 tasks" in capsys.readouterr().out
-    table = results.load(tmp_path)
-    assert table.benchmark.tolist() == ["STS17", "NFCorpus"] and set(table.split) == {"test"}
+    assert mteb.load(tmp_path, tiny_encoder_folder.name).task.tolist() == ["STS17", "NFCorpus"]
+    assert not (tmp_path / "results").exists(), "notebook 09 records them"
