@@ -20,6 +20,7 @@ def leave(run, model, problems, solutions):
     answers, gold = (table[column].str.extract("#### (.+)$")[0] for column in table)
     table = table.assign(
         id=table.index.astype(str),
+        cluster=table.index,
         strict=answers.fillna("[invalid]"),
         correct=answers == gold,
         correct_flexible=answers == gold,

@@ -147,6 +147,8 @@ def test_a_resumed_training_has_the_dev_scores_of_all_its_epochs(toy, evaluator,
         with pytest.raises(KeyboardInterrupt):
             tuning.fit_and_keep(plan(toy, tmp_path / "killed", evaluator=evaluator()))
     assert records.last_checkpoint(tmp_path / "killed" / "checkpoints" / "hedge")
+    with pytest.raises(StudyError, match="checkpoints of another training"):  # measured otherwise, it is another one
+        tuning.fit_and_keep(plan(toy, tmp_path / "killed", evaluator=evaluator(), sts_budget=0.5))
     resumed = tuning.fit_and_keep(plan(toy, tmp_path / "killed", evaluator=evaluator()))
     assert not (tmp_path / "killed" / "checkpoints" / "hedge").exists()
     both = [record.table("epochs").sort_values(["epoch", "set"], ignore_index=True) for record in (whole, resumed)]
