@@ -71,7 +71,7 @@ def corpora_of(number, *benchmarks):
 
 def scored_files(form):
     """What is read to score an encoder."""
-    return [*shipped("hedgetriple", *catalogue.names(form)), "data/training/heldout_anchors.txt"]
+    return [*shipped("authored_triples", *catalogue.names(form)), "data/training/heldout_anchors.txt"]
 READ_BY_04 = "nevir cannot_wmt nevir_mini stsb stsb_mini exclusions contrast_mini contrast_more exclusions_mini".split()
 READ_BY_06 = corpora_of("06", "stsb", "semantoneg")
 READ_BY_11 = [*catalogue.names(config["11"]["common"]["form"]), *corpora_of("11", "mmlu", "hellaswag", "gsm8k")]
@@ -85,7 +85,7 @@ rule all:
 
 rule synthesis:
     input:
-        notebook("02_synthesis"), shipped("hedgetriple"), "data/published/prompts.json", "data/published/hedge_cues.json",
+        notebook("02_synthesis"), shipped("authored_triples"), "data/published/prompts.json", "data/published/hedge_cues.json",
         config["02"]["other_recordings"], [] if config["02"].get("model") else config["02"]["recording"],
     params: json=lambda w: parameters(config["02"])
     output: executed("02_synthesis"), f"{RUN}/synthesis/variants.parquet"
@@ -98,7 +98,7 @@ rule triples:
         config["03"].get("variants", []), "data/published/hedge_cues.json",
     params:
         json=lambda w: parameters(config["03"]),
-        entries=lambda w: registered("hedgetriple", *catalogue.names(config["03"]["form"])),
+        entries=lambda w: registered("authored_triples", *catalogue.names(config["03"]["form"])),
     priority: 2
     output: executed("03_triples"), ANCHORS
     log: f"{RUN}/logs/03_triples.log"
@@ -209,7 +209,7 @@ SOLUTIONS = {side: f"{RUN}/scores/{name}/{READ_BY_11[-1]}_test.parquet"  # of GS
     for lora in [*LORAS][:1] for side, name in [("base_predictions", LORAS[lora]["base"]), ("tuned_predictions", lora)]
 }
 ONCE = {  # notebooks that are executed once: what they read, and their parameters
-    "01_diagnosis": (shipped(*corpora_of("01", "stsb"), "hedgetriple") + ADAPTERS, config["01"]),
+    "01_diagnosis": (shipped(*corpora_of("01", "stsb"), "authored_triples") + ADAPTERS, config["01"]),
     "08_hedge_trainings": ([*SCORES, *(record_of(name)[0] for name in [*ABLATION, *CANDIDATES])], {
         **TRAINED, "form": SWEEP["score"], "benchmarks": SWEEP.get("benchmarks", []), "mixtures": ABLATION,
         "candidates": CANDIDATES, "transfer": TRANSFER, "trainings": sweeps.which(SCORED, of="sweep"),

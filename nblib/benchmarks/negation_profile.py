@@ -20,7 +20,7 @@ class NegationProfile(Choice):
     key, label, metric = "negation_profile", "Negation profile", "accuracy"
     forms = ("official",)
     chance = 50.0
-    corpus = "hedgetriple"
+    corpus = "authored_triples"
 
     def rows(self, split: str = "test") -> pd.DataFrame:
         return self.of_anchors(authored.held_out_anchors())

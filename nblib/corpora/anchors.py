@@ -80,7 +80,7 @@ def official(dataset: str = "jinaai/negation-dataset-v2") -> pd.DataFrame:
 
 def authored() -> pd.DataFrame:
     """The study's own anchors, those held out aside: `ANCHOR_COLUMNS`, with the ids they have."""
-    table = corpora.load("hedgetriple")
+    table = corpora.load("authored_triples")
     table = table[~table.id.isin(held_out_ids())].reset_index(drop=True)
     return _pool(table.assign(source="authored")).assign(id=table.id)
 

@@ -23,7 +23,7 @@ def held_out_ids() -> list[str]:
 
 def held_out_anchors() -> pd.DataFrame:
     """The held-out anchors: id, register, anchor, `VARIANTS`."""
-    table = corpora.load("hedgetriple")
+    table = corpora.load("authored_triples")
     return table.loc[table.id.isin(held_out_ids()), ["id", "register", "anchor", *VARIANTS]].reset_index(drop=True)
 
 

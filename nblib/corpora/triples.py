@@ -128,7 +128,7 @@ def save(folder: str | Path, tables: dict[str, pd.DataFrame], threshold: int, se
 def load_variants(variants: str | Path) -> pd.DataFrame:
     """The "authored" anchors with their variants, or those of a file: id, anchor, `VARIANTS`; None where a file has none:
     entailment, word_cue, phrase_cue. StudyError: see `files.table` and `_read`."""
-    return corpora.load("hedgetriple") if variants == "authored" else _read(variants).reset_index(drop=True)
+    return corpora.load("authored_triples") if variants == "authored" else _read(variants).reset_index(drop=True)
 
 
 def load_anchors(file: str | Path) -> pd.DataFrame:

@@ -119,4 +119,4 @@ def test_the_authored_anchors_keep_their_ids_and_the_held_out_stay_out():
     assert table.columns.tolist() == anchors.ANCHOR_COLUMNS
     assert len(table) == 1700
     assert not set(table.id) & set(authored.held_out_ids())
-    assert table.merge(corpora.load("hedgetriple"), on=["id", "anchor", "entailment"]).shape[0] == len(table)
+    assert table.merge(corpora.load("authored_triples"), on=["id", "anchor", "entailment"]).shape[0] == len(table)

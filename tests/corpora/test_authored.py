@@ -10,7 +10,7 @@ from nblib.corpora import authored
 
 
 def test_the_committed_list_is_the_seeds_choice():
-    ids = corpora.load("hedgetriple").id
+    ids = corpora.load("authored_triples").id
     drawn = np.random.default_rng(0).choice(list(ids), 300, replace=False)
     assert authored.held_out_ids() == sorted(drawn.tolist())
 

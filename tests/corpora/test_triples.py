@@ -30,7 +30,7 @@ def test_a_variant_at_the_threshold_itself_passes(length, kept):
 
 @pytest.fixture(scope="module")
 def authored():
-    return corpora.load("hedgetriple").drop(columns="split")
+    return corpora.load("authored_triples").drop(columns="split")
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,7 @@ def test_variants_of_ones_own_are_used_as_they_are_and_need_neither_cues_nor_ent
     split = triples.split(given, dev=1)
     assert split.split.value_counts().to_dict() == {"train": 3, "dev": 1, "held out": 1}
     assert len(triples.load_anchors(put(split, tmp_path))) == 5
-    assert triples.load_variants("authored").equals(corpora.load("hedgetriple"))
+    assert triples.load_variants("authored").equals(corpora.load("authored_triples"))
 
 
 HELD = held_out_anchors().iloc[0]
@@ -185,7 +185,7 @@ def test_exported_triples_load_in_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf")
     parts = {"train": triples.build(anchors(4)), "dev": triples.build(anchors(2), "mixed")}
-    folder = triples.save(tmp_path / "hedgetriple", parts, 60, 0, "authored")
+    folder = triples.save(tmp_path / "authored_triples", parts, 60, 0, "authored")
     loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "hf"))
     assert list(loaded) == ["train", "dev"]
     for name, part in parts.items():

@@ -63,7 +63,7 @@ def encoding(name: str, corpus: str, rows: int) -> Case:
 
 def training(base: str, anchors: int) -> Case:
     """An epoch: ours takes an anchor and a positive with all negatives together, the stock way triple by triple."""
-    table = triples.build(corpora.load("hedgetriple").head(anchors))
+    table = triples.build(corpora.load("authored_triples").head(anchors))
     settings = trainer.TrainingSettings(base, loss="in-batch", bf16=False)
     data = DatasetDict(triples=batches.lay_out(table, LOSSES[settings.loss].layout))
 

@@ -80,5 +80,5 @@ def test_an_empty_table_is_one_and_no_results_and_a_broken_file_are_named(tmp_pa
 
 
 def test_the_miniatures_are_told_from_official_data_and_from_what_has_no_corpus():
-    table = pd.DataFrame({"corpus": ["nevir", "nevir_mini", "hedgetriple", "", "stsb"]})
+    table = pd.DataFrame({"corpus": ["nevir", "nevir_mini", "authored_triples", "", "stsb"]})
     assert measurements.is_mini(table).tolist() == [False, True, True, False, False]

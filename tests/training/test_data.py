@@ -24,7 +24,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def split_anchors():
-    return triples.split(corpora.load("hedgetriple"), dev=50)
+    return triples.split(corpora.load("authored_triples"), dev=50)
 
 
 @pytest.fixture(scope="module")

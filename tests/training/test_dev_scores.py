@@ -21,7 +21,7 @@ from nblib.training import dev_scores
 
 @pytest.fixture(scope="module")
 def anchors():
-    return corpora.load("hedgetriple").head(5)
+    return corpora.load("authored_triples").head(5)
 
 
 @pytest.fixture

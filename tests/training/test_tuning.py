@@ -27,7 +27,7 @@ from nblib.training.losses import LOSSES
 def evaluator(tiny_encoder, monkeypatch):
     """Makes an evaluator over a few dev items of the miniatures."""
     monkeypatch.setattr(STSB, "dev_sets", (DevSet("dev", ("mini",), form="mini", most=20),))
-    anchors = corpora.load("hedgetriple").head(3)
+    anchors = corpora.load("authored_triples").head(3)
     return lambda base=None: dev_scores.DevEvaluator(base or BiEncoder(tiny_encoder), anchors, [], "mini")
 
 
