@@ -104,3 +104,10 @@ def test_random_splits_are_corrected_for_their_overlap():
     assert stats.corrected_resampled_t(gains, 1e9, 1) == pytest.approx(tuple(usual))
     wider = stats.corrected_resampled_t(gains, 3, 2)  # three times the variance
     assert np.ptp(wider) == pytest.approx(3**0.5 * np.ptp(usual))
+
+
+def test_fishers_interval_is_scipys():
+    r = pearsonr(*np.random.default_rng(0).normal(size=(2, 50)))
+    assert stats.fisher(100 * r.statistic, 50) == pytest.approx(
+        [100 * end for end in r.confidence_interval()], abs=0.01
+    )

@@ -92,4 +92,4 @@ def describe_agreement(board: pd.DataFrame) -> str:
     counted += f"{stood_in} have a stand-in, {not_run} were not run."
     said = f"{counted} Agreeing scores (without cosines, chance and counts): {'; '.join(parts)}."
     split = bool(once.protocol.astype(str).str.startswith("splits").any())
-    return said + " Of random splits our interval spans 95 %." * split
+    return said + " For random splits our interval spans 95 % of the splits." * split
