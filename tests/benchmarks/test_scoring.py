@@ -214,9 +214,8 @@ def test_systems_are_compared_with_a_baseline(tmp_path):
 
 
 def test_every_two_systems_are_compared_by_mcnemar():
-    in_another_order = outcomes([True] * 20).iloc[::-1]
-    predictions = {"a": outcomes([True] * 10 + [False] * 10), "b": in_another_order, "c": outcomes([False] * 20)}
-    compared = scoring.mcnemar_tests(predictions)
+    half, reordered = outcomes([True] * 10 + [False] * 10), outcomes([True] * 20).iloc[::-1]
+    compared = scoring.mcnemar_tests({"a": half, "b": reordered, "c": outcomes([False] * 20)})
     assert list(zip(compared.baseline, compared.encoder, strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
     changes = compared[["difference", "only_first", "only_second"]].to_numpy().tolist()
     assert changes == [[50, 0, 10], [-50, 10, 0], [-100, 20, 0]]
