@@ -106,6 +106,6 @@ def test_the_tuned_encoder_gains_and_loses_by_category_and_keeps_its_ability_in_
     row, most = checked("truong-categories")
     assert (row.verdict, most) == ("supported", "partly")
     assert checked("truong-general-ability")[0].holds == "1 of 5, 1 against"
-    assert checked("truong-llm")[0].holds == "1 of 15, 1 against"
+    assert checked("truong-llm")[0].holds == "1 of 17, 1 against"
     assert checked("truong-hedging-retains")[0].holds == "2 of 3, 1 against"
     assert checked("vahtola-families")[0].holds == "4 of 5"
