@@ -24,7 +24,7 @@ LORAS = config.get("05", {}).get("loras", {})  # notebook 05 runs once for each;
 LLMS = config["11"].get("models", {})  # notebook 11 runs once for each, and for each LoRA
 DECLARED = sweeps.declared(config)
 TRAININGS = {name: settings for name, settings in DECLARED.items() if "shipped" not in settings}  # by notebook 04
-SCORED = {name: DECLARED[training] for name, training in sweeps.scored(DECLARED).items()}  # what is trained and scored
+SCORED = {name: settings for name, settings in DECLARED.items() if "score" in settings}  # what is trained and scored
 SWEEP = config["trainings"]["sweep"]["common"]
 (BASE,) = sweeps.by_file_name([SWEEP["base"]])
 COMPARED = [*ENCODERS, *sweeps.which(SCORED, architecture="bi-encoder", of="")]
@@ -32,7 +32,7 @@ WITH_ADAPTER = [*ADAPTED, *sweeps.which(DECLARED, adapter=True)]
 IN_07 = [name for name in COMPARED if name in [*ENCODERS, *WITH_ADAPTER]]  # notebook 07 runs once for each
 BY_COMMAND = [*RANKERS, *(name for name in SCORED if name not in IN_07)]
 WEIGHTS_READ = {*IN_07, *(settings["base"] for settings in TRAININGS.values())}  # of others a record and scores will do
-TUNED = {n: DECLARED[n]["base"] for n in COMPARED if DECLARED.get(n, {}).get("score") == FORM}  # as their bases are scored
+TUNED = {n: DECLARED[n]["base"] for n in IN_07 if n in DECLARED}
 ADAPTERS = sorted(map(str, Path("data/adapters").glob("*.json")))  # that ship
 ABLATION, CANDIDATES, TRANSFER = (sweeps.which(TRAININGS, of=sweep) for sweep in ("ablation", "candidates", "transfer"))
 ON_NEVIR = sweeps.which(TRAININGS, training_data="nevir", evaluate_every_epoch=True, of="")
@@ -48,8 +48,7 @@ def system_of(name):
 
 def record_of(name):
     """The record of the training that leaves a system, as a list; empty where none of this run does."""
-    training = sweeps.scored(DECLARED).get(name, name)
-    return [f"{RUN}/trainings/{training}/training.json"] if training in {**TRAININGS, **LORAS} else []
+    return [f"{RUN}/trainings/{name}/training.json"] if name in {**TRAININGS, **LORAS} else []
 
 def one_of(names):
     """A wildcard's pattern."""
@@ -130,7 +129,7 @@ rule llm_lora:
 
 def tuned_from(encoder):
     """The encoders that were tuned from one, and are scored by notebook 07 on the same data."""
-    return [name for name, base in TUNED.items() if base == ENCODERS.get(encoder) and name in IN_07]
+    return [name for name, base in TUNED.items() if base == ENCODERS.get(encoder) and DECLARED[name]["score"] == FORM]
 
 rule negation_adapter:
     input:

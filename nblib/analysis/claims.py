@@ -84,7 +84,7 @@ class Evidence:
         systems: dict[str, list[str]] = {}
         for file in sorted(self.run_dir.glob("scores/*/system.json")):
             known = artefacts.read_json(file)
-            if known.get("variant") and known.get("alpha") in (None, 1.0):
+            if known.get("variant"):
                 systems.setdefault(known["variant"], []).append(known["name"])
         return systems
 

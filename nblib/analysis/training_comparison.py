@@ -43,8 +43,8 @@ def collect(run_dir: str | Path, names: Sequence[str], form: str, benchmarks: Se
     """The test scores of encoders on benchmarks (by key; none: all of this form), by the metric that is printed.
 
     Returns:
-        encoder, `SETTINGS`, training (the variant, with its α where it is interpolated), benchmark, corpus, label, metric,
-        value, ci_low, ci_high (percent), n; with a row "negation average" over the n benchmarks `AVERAGED`.
+        encoder, `SETTINGS`, training (the variant), benchmark, corpus, label, metric, value, ci_low, ci_high (percent), n; with
+        a row "negation average" over the n benchmarks `AVERAGED`.
 
     Raises:
         ScoreError: an encoder was not scored, or the average lacks a benchmark.
@@ -55,7 +55,7 @@ def collect(run_dir: str | Path, names: Sequence[str], form: str, benchmarks: Se
     rows = []
     for name in names:
         about, values = {"encoder": name, **settings(run_dir, name)}, {}
-        about["training"] = about["variant"] + (f", α = {about['alpha']:g}" if (about["alpha"] or 1) < 1 else "")
+        about["training"] = about["variant"]
         for task in tasks:
             items = {"benchmark": task.key, "corpus": task.name, "label": task.label}
             measured = scoring.measure(scoring.load_predictions(run_dir, name, task.name), task.main_metric)

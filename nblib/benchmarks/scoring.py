@@ -7,6 +7,7 @@ import math
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import pearsonr, spearmanr
 
-from nblib import artefacts, paths, stats
+from nblib import artefacts, corpora, paths, stats
 from nblib.benchmarks import catalogue
 from nblib.benchmarks.base import Benchmark, Choice, ScoreError
 from nblib.benchmarks.nevir import NevIR
@@ -24,6 +25,7 @@ from nblib.models.rankers import LateInteraction
 from nblib.models.systems import BiEncoder, System
 from nblib.results import measurements
 
+CODE_VERSION = 1  # raise it when this code changes predictions: all is then predicted anew
 CORRELATIONS = {"spearman": spearmanr, "pearson": pearsonr}
 UNUSABLE = 80  # percent of a task's prompts with one answer, above which a language model's score says nothing
 METRICS = {"accuracy": "accuracy", "right_rank": "pairwise accuracy"}
@@ -47,7 +49,8 @@ def scorable(system: System, names: Sequence[str]) -> list[str]:
 
 
 def score(system: System, names: Sequence[str], run_dir: str | Path, *, dev_splits: bool = True) -> Scores:
-    """Score a system on benchmarks of the catalogue (with `dev_splits` also on CANNOT-WMT's eval); leave its predictions.
+    """Score a system on benchmarks of the catalogue (with `dev_splits` also on CANNOT-WMT's eval); leave its predictions. What
+    the same weights predicted of the same data before is read.
 
     Raises:
         StudyError: unknown benchmark, or no data.
@@ -63,14 +66,22 @@ def score(system: System, names: Sequence[str], run_dir: str | Path, *, dev_spli
     for benchmark in map(catalogue.get, names):
         started = time.perf_counter()
         splits = benchmark.splits if dev_splits else ("test",)
-        predicted = {split: benchmark.predict(system, benchmark.rows(split)) for split in splits}
+        predicted = {split: _predict(system, benchmark, split, run_dir) for split in splits}
         seconds = time.perf_counter() - started
-        for split, table in predicted.items():
-            predictions[benchmark.name, split] = table
-            save_predictions(table, run_dir, system.name, benchmark.name, split)
+        predictions |= {(benchmark.name, split): table for split, table in predicted.items()}
         rows += [{**row, "seconds": seconds} for row in summarise(benchmark, predicted)]
     describe(system, run_dir)
     return Scores(pd.DataFrame(rows), predictions)
+
+
+def _predict(system: System, benchmark: Benchmark, split: str, run_dir: str | Path) -> pd.DataFrame:
+    data = [part.sha256 for part in corpora.describe(benchmark.corpus).splits.values()]
+    made_from = {"model": system.fingerprint, "data": data, "code_version": CODE_VERSION}
+    where = run_dir, system.name, benchmark.name, split
+    file = predictions_file(*where)
+    if not file.is_file() or artefacts.about(file).get("made_from") != made_from:
+        save_predictions(benchmark.predict(system, benchmark.rows(split)), *where, made_from=made_from)
+    return artefacts.read_table(file)
 
 
 def summarise(benchmark: Benchmark, predictions: Mapping[str, pd.DataFrame]) -> list[dict]:
@@ -106,11 +117,14 @@ def predictions_file(run_dir: str | Path, system: str, task: str, split: str = "
     return folder_of(run_dir, system) / f"{task}_{split}.parquet"
 
 
-def save_predictions(table: pd.DataFrame, run_dir: str | Path, system: str, task: str, split: str = "test") -> None:
-    """Keep per-item predictions (see `measure`); a ScoreError where an id is missing or repeated."""
+def save_predictions(
+    table: pd.DataFrame, run_dir: str | Path, system: str, task: str, split: str = "test", **about: Any
+) -> None:
+    """Keep per-item predictions (see `measure`), with what is known `about` them; a ScoreError where an id is missing or
+    repeated."""
     if table.id.isna().any() or table.id.duplicated().any():
         raise ScoreError(f"{task} ({split}): an item has no id, or one that another has too.")
-    artefacts.write_table(table, predictions_file(run_dir, system, task, split))
+    artefacts.write_table(table, predictions_file(run_dir, system, task, split), about or None)
 
 
 def load_predictions(run_dir: str | Path, system: str, task: str, split: str = "test") -> pd.DataFrame:
@@ -161,12 +175,17 @@ def describe(system: System, run_dir: str | Path) -> None:
 
 
 def outlive_weights(run_dir: str | Path, folder: Path) -> bool:
-    """Whether the folder of an encoder that a run trained isn't there any more, but its scores are, newer than the training."""
-    if folder.is_dir() or folder.parent != paths.inside(run_dir, "encoders"):
+    """Whether the folder of a model that a run trained isn't there any more, but its scores are, newer than the training."""
+    if folder.is_dir() or folder.parent not in (paths.inside(run_dir, "encoders"), paths.inside(run_dir, "llms")):
         return False
-    scored = folder_of(run_dir, folder.name) / "system.json"
-    trained = paths.inside(run_dir, "trainings", folder.name) / "training.json"
-    return scored.is_file() and trained.is_file() and scored.stat().st_mtime >= trained.stat().st_mtime
+    scored = [file.stat().st_mtime for file in folder_of(run_dir, folder.name).glob("*_test.parquet")]
+    finished = artefacts.about(_training(folder)).get("finished")
+    return bool(scored and finished) and min(scored) >= datetime.fromisoformat(finished).timestamp()
+
+
+def _training(folder: Path) -> Path:
+    """Where a run keeps the record of the training that left a model's folder, without the .json."""
+    return folder.parent.parent / "trainings" / folder.name / "training"
 
 
 def parameters(system: System) -> float | None:
@@ -191,9 +210,10 @@ def measured_system(run_dir: str | Path, system: str) -> dict[str, Any]:
 
 
 def training(source: str | Path) -> dict[str, Any]:
-    """What this study trained a model on, by the sidecar of the folder that it is from: trained_on (a key; "" for a model that
-    isn't ours), training_items, and of one of a sweep base, variant, seed and, if interpolated, alpha."""
-    record = artefacts.about(source)
+    """What this study trained a model on, by the sidecar of the folder that it is from, or where that is gone the record of the
+    training: trained_on (a key; "" for a model that isn't ours), training_items, and of one of a sweep base, variant, seed and,
+    if interpolated, alpha."""
+    record = artefacts.about(source) or artefacts.about(_training(paths.resolve(source)))
     known = {"trained_on": record.get("training_data", ""), "training_items": record.get("training_items")}
     if record.get("variant"):
         known |= {key: record[key] for key in ("base", "variant", "seed")}

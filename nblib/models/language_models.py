@@ -32,7 +32,7 @@ class LanguageModel:
 
     name: str  # for file names: the LoRA's if it has one; "-local" follows that of a folder called like a registered model
     folder: Path  # where it, or its LoRA, was loaded from
-    model: "PreTrainedModel"  # or peft's around it
+    model: "PreTrainedModel | None"  # or peft's around it; None: gone, its answers alone are left
     tokenizer: "PreTrainedTokenizerBase"
 
 

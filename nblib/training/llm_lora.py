@@ -14,6 +14,7 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments
 
 from nblib import artefacts, paths
+from nblib.benchmarks import scoring
 from nblib.corpora.triples import check
 from nblib.errors import StudyError, check_numbers
 from nblib.models import language_models
@@ -181,13 +182,14 @@ def fit_and_keep(
     settings: LoraSettings, table: pd.DataFrame, dev_pairs: pd.DataFrame, run_dir: str | Path, name: str, **about: Any
 ) -> TrainingRecord:
     """Train a LoRA on `pairs`, and keep it as `<run_dir>/llms/<name>` and its record, with the tables `history` and `dev`
-    (`accuracy`), seconds and `about`; or find both again, where they are of this training."""
+    (`accuracy`), seconds and `about`; or find both again, where they are of this training. Of a LoRA that is gone the record will
+    do, as long as its answers are kept."""
     folder, record, checkpoints = (paths.inside(run_dir, part, name) for part in ("llms", "trainings", "checkpoints"))
     base = language_models.load(settings.base, dtype=settings.dtype)
     made_from = {**asdict(settings), "texts": _texts_sha256(table), "dev": _texts_sha256(dev_pairs)}
     made_from |= {"base_weights": language_models.fingerprint(base), "code_version": CODE_VERSION}
     kept = records.find(record, made_from)
-    if kept and folder.is_dir():
+    if kept and (folder.is_dir() or scoring.outlive_weights(run_dir, folder)):
         return kept
     artefacts.check_replaceable(folder)
     records.forget(record)  # that of other weights of this name

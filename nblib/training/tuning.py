@@ -1,7 +1,7 @@
 """A whole training: train, measure on dev data, interpolate with the base, keep; or find it again where it was run before.
 
-Kept are `encoders/<name>` (interpolated), `<name>-a050` for each further interpolation, `<name>-lora` of a LoRA; and the
-record, with the tables history, epochs, alphas and predictions.
+Kept are `encoders/<name>` (interpolated), `<name>-lora` of a LoRA; and the record, with the tables history, epochs, alphas and
+predictions.
 """
 
 import time
@@ -35,12 +35,11 @@ class Plan:
     every_epoch: bool = True
     alphas: tuple[float, ...] = (1.0,)  # above 0 (the base) to 1 (as trained); of several `choose_alpha` keeps one
     sts_budget: float = 100.0  # points of general ability that may be lost
-    interpolations: tuple[float, ...] = ()  # further values of α, each kept as a model of its own
     record_suffices: bool = False  # whether the record of a finished training will do, without its weights
     about: Mapping[str, Any] = field(default_factory=dict)  # for the record: variant, training_data, scale, …
 
     def __post_init__(self) -> None:
-        if not self.alphas or not all(0 < alpha <= 1 for alpha in (*self.alphas, *self.interpolations)):
+        if not self.alphas or not all(0 < alpha <= 1 for alpha in self.alphas):
             raise StudyError("alphas must be one number or more above 0 (the base) to 1 (as trained), such as 1.0.")
         if len(self.alphas) > 1 and self.evaluator and not self.evaluator.graded:
             raise StudyError(
@@ -52,18 +51,13 @@ class Plan:
         return paths.inside(self.run_dir, kind, name or self.name)
 
     @property
-    def between(self) -> dict[str, float]:
-        """The further interpolations: name → α."""
-        return {f"{self.name}-a{100 * alpha:03.0f}": alpha for alpha in self.interpolations}
-
-    @property
     def lora(self) -> list[str]:
         """The name of the LoRA, where one is trained."""
         return [f"{self.name}-lora"] * (self.settings.method == "lora")
 
     def made_from(self, base: nn.Module) -> dict[str, Any]:
         """All that decides the result of training from a base, for the record."""
-        measured = {name: getattr(self, name) for name in ("alphas", "interpolations", "every_epoch", "sts_budget")}
+        measured = {name: getattr(self, name) for name in ("alphas", "every_epoch", "sts_budget")}
         if self.evaluator:
             measured["dev"] = [self.evaluator.data, records.texts_sha256(self.evaluator.anchors.to_numpy().tolist())]
         texts = {"texts": trainer.texts_sha256(self.datasets), "base_weights": fingerprint(base)}
@@ -75,14 +69,14 @@ def fit_and_keep(plan: Plan) -> TrainingRecord:
     `trainer.train`; or a folder is in the way that is no model of this study."""
     start = ARCHITECTURES[plan.settings.architecture].load(plan.settings, plan.datasets).model
     made_from = plan.made_from(start)
-    left = [plan.folder("encoders", name) for name in (plan.name, *plan.between, *plan.lora)]
-    record = records.find(plan.folder("trainings"), made_from, ignored=("device", "bf16"))
+    left = [plan.folder("encoders", name) for name in (plan.name, *plan.lora)]
+    ignored = ("device", "bf16", "interpolations")  # the last is in older records, and left the training as it was
+    record = records.find(plan.folder("trainings"), made_from, ignored)
     if record and (plan.record_suffices or all(model.is_dir() for model in left)):
         return record
     for model in left:
         artefacts.check_replaceable(model)
-    for name in (plan.name, *plan.between):
-        records.forget(plan.folder("trainings", name))  # a record says that its weights are there
+    records.forget(plan.folder("trainings"))  # a record says that its weights are there
     records.reserve_folder(plan.folder("checkpoints"), made_from)
     epochs = _EpochScores(plan)
     if plan.evaluator and 0 not in epochs.tables:
@@ -95,13 +89,10 @@ def fit_and_keep(plan: Plan) -> TrainingRecord:
     base = paths.resolve(plan.settings.base)
     about = {**plan.settings.described(), "base": base.name if base.is_dir() else plan.settings.base}
     about |= {**plan.about, "name": plan.name, "alpha": alpha, "seconds": seconds}
-    for name, part in {**plan.between, plan.name: alpha}.items():
-        _save(start, tuned, plan.folder("encoders", name), alphas, {**about, "name": name, "alpha": part})
+    _save(start, tuned, plan.folder("encoders"), alphas, about)
     for name in plan.lora:
         with artefacts.write(plan.folder("encoders", name), about) as draft:
             interpolation.save_lora(tuned, draft, about["base"], alpha)
-    for name, part in plan.between.items():
-        records.save(plan.folder("trainings", name), made_from, {}, **{**about, "name": name, "alpha": part})
     tables = {"history": history, "epochs": epochs.table(), "alphas": alphas, "predictions": predictions}
     record = records.save(plan.folder("trainings"), made_from, tables, **about)  # last: it is done
     records.forget(plan.folder("checkpoints"))

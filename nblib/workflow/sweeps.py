@@ -2,10 +2,10 @@
 
     trainings:
       hedge-mpnet: {base: all-mpnet-base-v2, method: lora, score: official, adapter: true}
-      sweep:                         # gives both-s0, both-s1, alpha-s0 and, of its interpolations, alpha-s0-a050
+      sweep:                         # gives both-s0, both-s1, only-hedging-s0
         common: {base: all-MiniLM-L6-v2, score: mini}
         seeds: [0, 1]
-        variants: {both: {}, alpha: {interpolations: [0.5], seeds: [0]}}   # variant → what differs, also in its `kinds`
+        variants: {both: {}, only-hedging: {training_data: hedging, seeds: [0]}}   # variant → what differs, also in its `kinds`
 
 What a training says beside notebook 04's parameters: `OWN_KEYS`.
 """
@@ -52,16 +52,6 @@ def _variants(sweep: Mapping) -> dict[str, dict]:
 def parameters(settings: Mapping) -> dict:
     """The parameters of notebook 04 in a training's settings."""
     return {key: value for key, value in settings.items() if key not in OWN_KEYS}
-
-
-def scored(trainings: Mapping[str, Mapping]) -> dict[str, str]:
-    """The trained systems that are scored: name → its training (itself, or the one whose weights it interpolates)."""
-    systems = {}
-    for name, settings in trainings.items():
-        if "score" in settings:
-            between = [f"{name}-a{100 * alpha:03.0f}" for alpha in settings.get("interpolations", [])]
-            systems |= dict.fromkeys([name, *between], name)
-    return systems
 
 
 def which(trainings: Mapping[str, Mapping], **wanted: object) -> list[str]:

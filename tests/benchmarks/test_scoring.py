@@ -13,6 +13,7 @@ from torch import nn
 
 from nblib import artefacts, results
 from nblib.benchmarks import catalogue, scoring
+from nblib.benchmarks.base import Benchmark
 from nblib.models import encoders, rankers, systems
 from nblib.models.systems import BiEncoder
 from nblib.results import published
@@ -34,7 +35,7 @@ def leave(folder, **systems):
         scoring.save_predictions(outcomes(correct), folder, name, "nevir_mini")
 
 
-def test_scoring_a_local_folder_leaves_everything_and_repeats_from_the_cache(tmp_path, monkeypatch):
+def test_scoring_a_local_folder_leaves_everything_and_predicts_nothing_twice(tmp_path, monkeypatch):
     tiny(tmp_path)
     encoder = encoders.load(str(tmp_path / "model"))
     names = ["nevir_mini", "cannot_wmt_mini"]
@@ -47,11 +48,14 @@ def test_scoring_a_local_folder_leaves_everything_and_repeats_from_the_cache(tmp
     assert first.summary.n.tolist() == [100, 200, 200], "a correlation both ways"
 
     def fail(*_, **__):
-        raise AssertionError("encoded again")
+        raise AssertionError("predicted again")
 
-    monkeypatch.setattr(encoder.model, "encode", fail)
+    monkeypatch.setattr(Benchmark, "predict", fail)
     again = scoring.score(BiEncoder(encoder), names, tmp_path / "run")
     pd.testing.assert_frame_equal(first.summary.drop(columns="seconds"), again.summary.drop(columns="seconds"))
+    monkeypatch.setattr(scoring, "CODE_VERSION", scoring.CODE_VERSION + 1)
+    with pytest.raises(AssertionError, match="predicted again"):
+        scoring.score(BiEncoder(encoder), names, tmp_path / "run")
 
 
 def test_the_size_of_a_model_is_in_millions_of_weights():

@@ -13,6 +13,7 @@ from support.language import WORDS, tiny_llama
 from transformers import AutoTokenizer
 
 from nblib import artefacts
+from nblib.benchmarks import scoring
 from nblib.errors import StudyError
 from nblib.models import language_models
 from nblib.results import published
@@ -168,6 +169,14 @@ def test_what_was_trained_before_is_read_and_shows_the_same(few, kept, no_traini
     for name in ("history", "dev"):
         assert len(again.table(name))
         pd.testing.assert_frame_equal(again.table(name), first.table(name), check_exact=True)
+
+
+def test_of_a_lora_that_is_gone_the_record_will_do_as_long_as_its_answers_are_kept(few, kept, no_training, tmp_path):
+    run_dir = shutil.copytree(kept[1], tmp_path / "run")
+    shutil.rmtree(run_dir / "llms")
+    scoring.save_predictions(pd.DataFrame({"id": ["1"]}), run_dir, "hedge", "gsm8k_mini")
+    assert llm_lora.fit_and_keep(*few, run_dir, "hedge").about == kept[0].about
+    assert scoring.training(run_dir / "llms" / "hedge")["training_items"] == 2
 
 
 @pytest.mark.parametrize("change", ["settings", "texts", "no weights"])

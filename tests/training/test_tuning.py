@@ -37,16 +37,16 @@ def plan(settings, folder, **more):
 
 @pytest.fixture(scope="module")
 def kept_lora(toy, tmp_path_factory):
-    """The run of a LoRA with an interpolation, without dev scores."""
+    """The run of a LoRA, without dev scores."""
     folder = tmp_path_factory.mktemp("kept")
-    tuning.fit_and_keep(plan(replace(toy, method="lora", epochs=1), folder, interpolations=(0.5,)))
+    tuning.fit_and_keep(plan(replace(toy, method="lora", epochs=1), folder))
     return folder
 
 
 def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, evaluator, tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "train", create_autospec(trainer.train, side_effect=trainer.train))
     settings = replace(toy, method="lora", epochs=2)
-    options = {"alphas": (0.5, 1.0), "sts_budget": 0.0, "interpolations": (0.25,)}
+    options = {"alphas": (0.5, 1.0), "sts_budget": 0.0}
     about = {"training_data": "both", "training_items": 6, "variant": ""}
     asked = plan(settings, tmp_path, evaluator=evaluator(), **options, about=about)
     first = tuning.fit_and_keep(asked)
@@ -55,13 +55,10 @@ def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, eval
     assert record.table("epochs").epoch.unique().tolist() == [0, 1, 2]
     assert record.table("alphas").alpha.unique().tolist() == [0.0, 0.5, 1.0]
     assert record.table("history").step.iloc[-1] == 8
-    assert {path.name for path in (tmp_path / "encoders").iterdir() if path.is_dir()} == {
-        "hedge", "hedge-a025", "hedge-lora",
-    }  # fmt: skip
+    assert {path.name for path in (tmp_path / "encoders").iterdir() if path.is_dir()} == {"hedge", "hedge-lora"}
     told = {key: record.about[key] for key in ("architecture", "method", "seed", *about)}
     assert told == {"architecture": "bi-encoder", "method": "lora", "seed": 0, **about}
     assert record.about["base"] == "tiny-encoder", "a folder's name"
-    assert records.load(tmp_path, "hedge-a025").about["alpha"] == 0.25
     card, before = (tmp_path / "encoders" / "hedge" / "README.md").read_text(), record.table("alphas").value[0]
     assert "Dev scores by α" in card and f"{before:.1f}" in card and "MultipleNegatives" in card
     lora = json.loads((tmp_path / "encoders" / "hedge-lora" / "adapter_config.json").read_text())
@@ -73,7 +70,7 @@ def test_a_finished_training_is_found_again_with_all_that_was_measured(toy, eval
 UNCHOOSABLE = {"alphas": (0.5, 1.0), "evaluator": SimpleNamespace(graded=False)}  # as a cross-encoder's
 
 
-@pytest.mark.parametrize("wrong", [{"alphas": ()}, {"interpolations": (1.5,)}, UNCHOOSABLE])
+@pytest.mark.parametrize("wrong", [{"alphas": ()}, {"alphas": (1.5,)}, UNCHOOSABLE])
 def test_alphas_beyond_base_and_trained_weights_or_without_a_score_to_choose_by_are_refused(wrong, toy, tmp_path):
     with pytest.raises(StudyError, match="alphas"):
         plan(toy, tmp_path, **wrong)
@@ -113,7 +110,7 @@ def test_other_architectures_are_measured_and_kept_as_well(architecture, toy, ev
 @pytest.mark.parametrize("what", ["texts", "base", "settings", "dev data", "part"])
 def test_what_differs_is_trained_anew(what, toy, evaluator, kept_lora, tmp_path, monkeypatch):
     shutil.copytree(kept_lora, tmp_path, dirs_exist_ok=True)
-    asked = plan(replace(toy, method="lora", epochs=1), tmp_path, interpolations=(0.5,))
+    asked = plan(replace(toy, method="lora", epochs=1), tmp_path)
     monkeypatch.setattr(trainer, "train", lambda *_, **__: pytest.fail("trained anew"))
     tuning.fit_and_keep(asked)
     if what == "texts":
@@ -121,7 +118,7 @@ def test_what_differs_is_trained_anew(what, toy, evaluator, kept_lora, tmp_path,
     elif what == "base":
         monkeypatch.setattr(tuning, "fingerprint", lambda model: "another")
     elif what == "part":
-        shutil.rmtree(tmp_path / "encoders" / "hedge-a050")
+        shutil.rmtree(tmp_path / "encoders" / "hedge-lora")
     else:
         changed = {"settings": {"settings": replace(asked.settings, seed=1)}, "dev data": {"evaluator": evaluator()}}
         asked = replace(asked, **changed[what])

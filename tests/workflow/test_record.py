@@ -48,6 +48,8 @@ FOUND = {"new": ["scoreboard.csv", "sub/fig.svg"], "changed": ["changed.csv"], "
         ("x.svg", "M 10.24 3.1", "M 11.24 3.1", False),
         ("x.svg", "<text>r = 82.0</text>", "<text>r = 82.1</text>", True),  # a label's number as a table's
         ("x.svg", "<text>r = 82.0</text>", "<text>r = 82.4</text>", False),
+        ("x.svg", '<use href="#m8a560a4cb5"/>', '<use href="#m15978608a3"/>', True),  # a shape's name
+        ("x.csv", "mine," + "a1" * 32, "mine," + "b2" * 32, True),  # weights trained on another processor
         ("x.xz", "1.0001", "1.0002", False),
     ],
 )

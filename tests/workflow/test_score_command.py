@@ -1,10 +1,9 @@
 """`nblib score`: what it leaves of a system."""
 
 import json
-import os
 import re
 import shutil
-import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from support import mteb_rows
@@ -51,13 +50,14 @@ def test_scores_of_a_trained_encoder_outlive_its_weights_until_it_is_trained_aga
     tmp_path, tiny_encoder_folder, capsys
 ):
     trained = shutil.copytree(tiny_encoder_folder, tmp_path / "encoders" / "mine")
-    record = artefacts.write_json(tmp_path / "trainings" / "mine" / "training.json", {})
+    record, now = tmp_path / "trainings" / "mine" / "training.json", datetime.now(UTC)
+    artefacts.write_json(record, {"finished": (now - timedelta(minutes=1)).isoformat()})
     again = (trained, "--benchmarks", "stsb", "--brief", "--run-dir", tmp_path)
     score(*again)
     shutil.rmtree(trained)
     score(*again)
     assert capsys.readouterr().out.endswith(f"Its scores, of commit {artefacts.commit()}, stay.\n")
-    os.utime(record, (time.time() + 9,) * 2)
+    artefacts.write_json(record, {"finished": (now + timedelta(minutes=1)).isoformat()})
     with pytest.raises(StudyError, match="no folder"):
         score(*again)
 

@@ -8,7 +8,7 @@ from nblib.workflow import sweeps
 SWEEP = {
     "common": {"base": "B", "epochs": 1, "score": "mini"},
     "seeds": [0, 1],
-    "variants": {"both": {}, "between": {"epochs": 2, "interpolations": [0.25, 0.5], "seeds": [7]}},
+    "variants": {"both": {}, "longer": {"epochs": 2, "seeds": [7]}},
 }
 SINGLE = {"base": "A", "size": 3, "score": "mini", "adapter": True}
 CONFIG = {"trainings": {"single": SINGLE, "unscored": {"base": "A"}, "sweep": SWEEP}}
@@ -16,10 +16,9 @@ CONFIG = {"trainings": {"single": SINGLE, "unscored": {"base": "A"}, "sweep": SW
 
 def test_variants_are_multiplied_by_seeds_and_take_what_is_common():
     found = {name: sweeps.parameters(settings) for name, settings in sweeps.declared(CONFIG).items()}
-    assert list(found) == ["single", "unscored", "both-s0", "both-s1", "between-s7"]
+    assert list(found) == ["single", "unscored", "both-s0", "both-s1", "longer-s7"]
     assert found["both-s1"] == {"base": "B", "epochs": 1, "variant": "both", "seed": 1}
-    between = {"base": "B", "epochs": 2, "interpolations": [0.25, 0.5], "variant": "between", "seed": 7}
-    assert found["between-s7"] == between
+    assert found["longer-s7"] == {"base": "B", "epochs": 2, "variant": "longer", "seed": 7}
     assert found["single"] == {"base": "A", "size": 3}
     assert sweeps.declared({}) == {}
 
@@ -41,17 +40,10 @@ def test_a_variant_of_a_mixture_changes_adds_or_takes_out_a_kind():
     assert found["more-s0"] == {**common["kinds"], "exclusions": {"loss": "z"}}
 
 
-def test_interpolations_are_scored_as_encoders_of_their_training():
-    found = sweeps.scored(sweeps.declared(CONFIG))
-    assert found == {name: name for name in ("single", "both-s0", "both-s1", "between-s7")} | {
-        "between-s7-a025": "between-s7", "between-s7-a050": "between-s7",
-    }  # fmt: skip
-
-
 def test_trainings_are_told_apart_by_their_settings_and_the_usual_ones():
     declared = sweeps.declared(CONFIG)
     assert sweeps.which(declared, of="") == ["single", "unscored"]
-    assert sweeps.which(declared, architecture="bi-encoder", base="B", epochs=2) == ["between-s7"]
+    assert sweeps.which(declared, architecture="bi-encoder", base="B", epochs=2) == ["longer-s7"]
 
 
 def test_files_are_named_after_the_last_part_of_a_folder_and_without_a_colon():

@@ -11,12 +11,12 @@ import pandas as pd
 from lm_eval.tasks.mmlu._generate_configs import SUBJECTS
 from tqdm import tqdm
 
-from nblib import artefacts, corpora
+from nblib import artefacts, corpora, paths
 from nblib.benchmarks import scoring
 from nblib.benchmarks.llm.harness import HARNESS_SUBJECTS, ask, task
 from nblib.errors import StudyError
 from nblib.models import language_models
-from nblib.models.language_models import LanguageModel
+from nblib.models.language_models import Dtype, LanguageModel
 
 CODE_VERSION = 2  # raise it when prompts or the scoring of items change: all is then asked anew
 # Truong §5.2: "high school/college/elementary", with statistics
@@ -27,6 +27,22 @@ PROTOCOLS = {
     "hellaswag": {"not_normalised": "raw"},
     "gsm8k": {"flexible": "flexible"},
 }
+
+
+def load(base: str, lora: str | Path | None, run_dir: str | Path, dtype: Dtype) -> LanguageModel:
+    """A language model, alone or with a LoRA (`language_models.load`, also for errors); where a run's LoRA is gone, but not its
+    answers (`scoring.outlive_weights`), one without weights, for these."""
+    if not lora or not scoring.outlive_weights(run_dir, folder := paths.resolve(lora)):
+        return language_models.load(base, lora, dtype=dtype)
+    return LanguageModel(folder.name, folder, None, language_models.load_tokenizer(language_models.folder(base)))
+
+
+def fingerprint(model: LanguageModel, run_dir: str | Path) -> str:
+    """That of `language_models`; of one without weights that in the first of its answers."""
+    if model.model:
+        return language_models.fingerprint(model)
+    answers = sorted(scoring.folder_of(run_dir, model.name).glob("*_test.parquet"))
+    return artefacts.about(answers[0])["asked"]["model"]
 
 
 def score(
@@ -43,20 +59,23 @@ def score(
 
     Args:
         limits: task → items of its random sample (of MMLU: a subject); a StudyError where it isn't run. For others see
-            `harness.ask`.
+            `harness.ask`. Or the model has no weights, and wasn't asked this before.
 
     Returns:
         `summarise`'s rows with the seconds that a task took, and the per-item predictions by task.
     """
     if strangers := sorted(set(limits) - set(names)):
         raise StudyError(f"Limits for {', '.join(strangers)}, which this run doesn't ask. It asks {', '.join(names)}.")
-    fingerprint, rows, predictions = language_models.fingerprint(model), [], {}
+    known, rows, predictions = fingerprint(model, run_dir), [], {}
     for name in tqdm(names, desc=model.name, leave=False):
         options = {"limit": limits.get(name, 0), "seed": seed, "chat_template": chat_template}
-        asked = {**options, "code_version": CODE_VERSION, "model": fingerprint, "lm_eval": version("lm_eval")}
+        asked = {**options, "code_version": CODE_VERSION, "model": known, "lm_eval": version("lm_eval")}
         asked["data"] = [split.sha256 for split in corpora.describe(task(name).corpus).splits.values()]
         file = scoring.predictions_file(run_dir, model.name, name)
         if not file.is_file() or artefacts.about(file).get("asked") != asked:
+            if not model.model:
+                again = "Remove its training's record, and train it again with notebook 05."
+                raise StudyError(f"{model.folder} is gone, and has no answers to {name} as it is asked now. {again}")
             started = time.perf_counter()
             table = ask(model, name, **options, batch_size=batch_size)
             artefacts.write_table(table, file, {"asked": asked, "seconds": time.perf_counter() - started})

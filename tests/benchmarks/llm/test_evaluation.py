@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.language import tiny_llama
 
-from nblib import results
+from nblib import artefacts, results
 from nblib.benchmarks import scoring
 from nblib.benchmarks.llm import evaluation
 from nblib.errors import StudyError
@@ -45,6 +45,18 @@ def test_what_is_there_is_not_asked_again(model, asked, tmp_path):
     pd.testing.assert_frame_equal(scoring.load_predictions(tmp_path, "tiny-llama", "llm_nevir_mini"), RANKED)
     with pytest.raises(StudyError, match="Limits for gsm8k, which this run doesn't ask"):
         evaluation.score(model, names, tmp_path, limits={"gsm8k": 3})
+
+
+def test_a_lora_that_is_gone_is_known_by_its_answers(model, asked, tmp_path):
+    lora = replace(model, name="hedge", folder=tmp_path / "llms" / "hedge")
+    first, _ = evaluation.score(lora, ["llm_nevir_mini"], tmp_path, limits={})
+    artefacts.write_json(tmp_path / "trainings" / "hedge" / "training.json", {"finished": "2026-01-01T00:00:00Z"})
+    gone = evaluation.load(str(model.folder), lora.folder, tmp_path, "float32")
+    assert (gone.name, gone.model) == ("hedge", None)
+    assert evaluation.fingerprint(gone, tmp_path) == language_models.fingerprint(model)
+    pd.testing.assert_frame_equal(first, evaluation.score(gone, ["llm_nevir_mini"], tmp_path, limits={})[0])
+    with pytest.raises(StudyError, match=r"hedge is gone, and has no answers to llm_excluir_mini as it is asked now"):
+        evaluation.score(gone, ["llm_excluir_mini"], tmp_path, limits={})
 
 
 @pytest.mark.parametrize("change", ["limit", "seed", "chat template", "model", "data"])
