@@ -1,4 +1,5 @@
-"""The archive of reference predictions, with which (`nblib unpack official`) notebooks 08, 09, 10 and 13 need no model."""
+"""The archive of reference predictions, with which (`nblib unpack official`) notebooks 08, 09, 10 and 13 need no model; and that
+of an unfinished run, which goes on from it in another clone."""
 
 import io
 import json
@@ -23,16 +24,19 @@ def archive(scale: str) -> Path:
     return paths.inside(paths.FIGURES, scale, "predictions.tar.xz")
 
 
+def unfinished(scale: str) -> Path:
+    """The archive of an unfinished run of a scale; recording the finished one removes it."""
+    return archive(scale).with_name("unfinished.tar.xz")
+
+
 def pack(scale: str, target: Path) -> None:
-    """Pack a run's predictions, with their SHA-256 beside them; the same files always give the same bytes. A StudyError:
-    notebook 08, 09 or 10 was not executed in this run."""
+    """Pack a run's predictions, with their SHA-256 beside them; the same files always give the same bytes."""
     run, contents = paths.resolve(f"runs/{scale}"), {}
     for name, parameters in zip(COMPARING, PARAMETERS.values(), strict=True):
         executed = run / "notebooks" / f"{name}.ipynb"
-        if not executed.is_file():
-            raise StudyError(f"No executed notebook at {executed}. Run: make study SCALE={scale}")
-        given = artefacts.read_json(executed)["metadata"]["papermill"]["parameters"]
-        contents[parameters] = json.dumps(given, indent=2, sort_keys=True).encode()
+        if executed.is_file():
+            given = artefacts.read_json(executed)["metadata"]["papermill"]["parameters"]
+            contents[parameters] = json.dumps(given, indent=2, sort_keys=True).encode()
     # The tables behind the figures that show an exhibit without numbers: notebook 13 looks for them
     pictures = {f"figures/{one['file'].replace('{system}', '*')}.csv*" for one in scoreboard.pictures()}
     files = {file for part in {*PARTS, *pictures} for file in run.glob(part)}
@@ -47,9 +51,10 @@ def pack(scale: str, target: Path) -> None:
 
 
 def unpack(scale: str, run_dir: str | Path) -> tuple[int, int]:
-    """Unpack a scale's predictions below a run, but for those that are there; how many were unpacked, and how many stayed. A
-    StudyError: there are none of that scale, or the archive is damaged; then nothing is unpacked."""
+    """Unpack a scale's predictions (those of an unfinished run, if there is one) below a run, but for those that are there; how
+    many were unpacked, and how many stayed. A StudyError: there are none, or the archive is damaged; then nothing is unpacked."""
     source, run = archive(scale), paths.writable_folder(run_dir)
+    source = unfinished(scale) if unfinished(scale).is_file() else source
     if not source.is_file():
         raise StudyError(f"No reference predictions at {source}: the official scale alone has them, in git.")
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=run) as draft:

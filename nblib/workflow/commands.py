@@ -23,6 +23,10 @@ SCORE = """
 UNPACK = """
   nblib unpack official                     below runs/official; files that are there stay
   nblib unpack official --run-dir runs/mine"""
+PACK = """
+  nblib pack official      what runs/official has so far, into figures/official/unfinished.tar.xz; commit it
+
+In another clone nblib unpack official takes this archive, and make study SCALE=official goes on from it."""
 REPORT = """
   nblib report official        makes runs/official/site/index.html
 
@@ -68,6 +72,7 @@ def add_parsers(commands: argparse._SubParsersAction) -> None:
     add = command(unpack, UNPACK)
     add("scale", help="the scale of the reference run; predictions are kept of official alone")
     add("--run-dir", metavar="DIR", help="the run folder to unpack into (default: runs/SCALE)")
+    command(pack, PACK)("scale", help="the run below runs/")
     command(record, RECORD)("scale", help="the run below runs/: quick, official, paper")
     command(report, REPORT)("scale", help="the run: a folder below runs/ (quick, official, paper, lab)")
 
@@ -151,6 +156,14 @@ def unpack(given: argparse.Namespace) -> None:
     commands += [f"  nblib report {given.scale}"] * (given.run_dir is None)
     summary = f"{run_dir}: {unpacked} files unpacked, {kept} were there and are kept. No model is needed for"
     sys.stdout.write("\n".join([summary, *commands]) + "\n")
+
+
+def pack(given: argparse.Namespace) -> None:
+    """pack an unfinished run's predictions, results and records of trainings, to go on from them elsewhere"""
+    from nblib.workflow import archive
+
+    archive.pack(given.scale, target := archive.unfinished(given.scale))
+    sys.stdout.write(f"{target}: {target.stat().st_size / 1e6:.1f} MB\n")
 
 
 def record(given: argparse.Namespace) -> None:

@@ -37,11 +37,8 @@ def run(tmp_path):
     return tmp_path
 
 
-NAMES = ["base", "both-s0", "both-s1"]
-
-
 def test_seeds_of_a_variant_are_averaged_with_their_extremes(run):
-    averaged = training_comparison.over_seeds(training_comparison.collect(run, NAMES, "mini"))
+    averaged = training_comparison.over_seeds(training_comparison.collect(run, ["base", "both-s0", "both-s1"], "mini"))
     nevir = averaged[averaged.benchmark == "nevir"]
     assert nevir.training.tolist() == ["base", "both"]
     both = nevir.iloc[1]

@@ -116,12 +116,10 @@ def test_a_bad_file_is_refused_with_what_and_where(toy, content, message):
 
 
 def test_what_is_unknown_or_absent_is_said(toy):
-    with pytest.raises(StudyError, match=r"there is no file .*Set NBLIB_DATA"):
-        corpora.load("toy")  # never a download
-    with pytest.raises(StudyError, match="No split of toy called 'tset'"):
-        corpora.load("toy", "tset")
-    with pytest.raises(StudyError, match="No corpus called 'stbs'"):
-        corpora.load("stbs")
+    said = {("toy",): r"there is no file .*Set NBLIB_DATA", ("toy", "tset"): "No split of toy called 'tset'"}
+    for asked, message in {**said, ("stbs",): "No corpus called 'stbs'"}.items():
+        with pytest.raises(StudyError, match=message):
+            corpora.load(*asked)  # never a download
 
 
 def stsb_archive(rows):

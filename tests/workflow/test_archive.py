@@ -1,6 +1,7 @@
 """The predictions of record: packed as they were, without a data set's texts; the numbers compared come from them alone."""
 
 import json
+import re
 import tarfile
 
 import numpy as np
@@ -83,11 +84,14 @@ def test_a_hostile_archive_is_refused_and_nothing_is_unpacked(project, kind, lin
     assert not list((project / "runs/again").iterdir()) and not (project / "runs/evil.csv").exists()
 
 
-def test_without_a_comparing_notebook_or_an_archive_it_says_so(project):
+def test_an_unfinished_run_goes_on_in_another_clone_and_without_an_archive_it_says_so(project, capsys):
+    archive.pack("toy", archive.archive("toy"))
     (project / "runs/toy/notebooks/09_nevir_architectures.ipynb").unlink()
-    with pytest.raises(StudyError, match=r"No executed notebook at .*09_nevir_arch.*make study SCALE=toy"):
-        archive.pack("toy", project / "one")
-    assert not (project / "one").exists()
+    (project / "runs/toy/results/07_small.csv").write_text("newer")
+    cli.main(["pack", "toy"])
+    assert re.search(r"figures/toy/unfinished.tar.xz: \d+\.\d MB\n", capsys.readouterr().out)
+    assert archive.unpack("toy", "runs/again") == (len(PACKED) - 1, 0)
+    assert (project / "runs/again/results/07_small.csv").read_text() == "newer"
     with pytest.raises(StudyError, match=r"No reference predictions at .*quick"):
         archive.unpack("quick", "runs/again")
 

@@ -52,8 +52,7 @@ def test_a_lora_that_is_gone_is_known_by_its_answers(model, asked, tmp_path):
     first, _ = evaluation.score(lora, ["llm_nevir_mini"], tmp_path, limits={})
     artefacts.write_json(tmp_path / "trainings" / "hedge" / "training.json", {"finished": "2026-01-01T00:00:00Z"})
     gone = evaluation.load(str(model.folder), lora.folder, tmp_path, "float32")
-    assert (gone.name, gone.model) == ("hedge", None)
-    assert evaluation.fingerprint(gone, tmp_path) == language_models.fingerprint(model)
+    assert (gone.name, evaluation.fingerprint(gone, tmp_path)) == ("hedge", language_models.fingerprint(model))
     pd.testing.assert_frame_equal(first, evaluation.score(gone, ["llm_nevir_mini"], tmp_path, limits={})[0])
     with pytest.raises(StudyError, match=r"hedge is gone, and has no answers to llm_excluir_mini as it is asked now"):
         evaluation.score(gone, ["llm_excluir_mini"], tmp_path, limits={})
