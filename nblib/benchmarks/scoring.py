@@ -211,13 +211,11 @@ def measured_system(run_dir: str | Path, system: str) -> dict[str, Any]:
 
 def training(source: str | Path) -> dict[str, Any]:
     """What this study trained a model on, by the sidecar of the folder that it is from, or where that is gone the record of the
-    training: trained_on (a key; "" for a model that isn't ours), training_items, and of one of a sweep base, variant, seed and,
-    if interpolated, alpha."""
+    training: trained_on (a key; "" for a model that isn't ours), training_items, and of one of a sweep base, variant, seed."""
     record = artefacts.about(source) or artefacts.about(_training(paths.resolve(source)))
     known = {"trained_on": record.get("training_data", ""), "training_items": record.get("training_items")}
     if record.get("variant"):
         known |= {key: record[key] for key in ("base", "variant", "seed")}
-        known |= {"alpha": f"{record['alpha']:g}"} if record["alpha"] < 1 else {}
     return known
 
 

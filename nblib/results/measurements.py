@@ -13,7 +13,7 @@ import pandas as pd
 from nblib import artefacts, corpora, paths
 from nblib.errors import StudyError, readable
 
-SYSTEM = ["system", "base", "variant", "seed", "alpha", "adapter"]
+SYSTEM = ["system", "base", "variant", "seed", "adapter"]
 ITEMS = ["benchmark", "corpus", "split", "part", "sample", "protocol", "layer"]
 NUMBERS = ["value", "ci_low", "ci_high", "n", "training_items"]
 COLUMNS = [*SYSTEM, *ITEMS, "metric", *NUMBERS[:4], "scale", "trained_on", "training_items", "fingerprint"]
@@ -32,7 +32,7 @@ def record(table: pd.DataFrame | Iterable[Mapping], **constants: object) -> pd.D
     Args:
         table: a row per measurement, with at least those of the following that `constants` lacks; others are left out.
             system: by its own name, also where it stands in for a paper's.
-            base, variant, seed, alpha: of a training in a sweep ("0+1": a mean over seeds), alpha of an interpolation.
+            base, variant, seed: of a training in a sweep ("0+1": a mean over seeds).
             adapter: how an adapter's weights are applied; `variant` then says how it was fitted.
             benchmark: its key in the catalogue, or what else was measured ("gsm8k_errors").
             corpus, split, part, sample: the items; of a sample the number of rows or pairs.

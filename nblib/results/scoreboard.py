@@ -20,7 +20,7 @@ from nblib.results import measurements, published
 
 ANSWERS = published.FOLDER / "answers.yaml"
 CELL = ["paper", "exhibit", "system", "benchmark", "metric"]
-WHERE = ["base", "variant", "seed", "alpha", "adapter", "corpus", "split", "part", "sample", "protocol"]
+WHERE = ["base", "variant", "seed", "adapter", "corpus", "split", "part", "sample", "protocol"]
 KEPT = ["value", "ci_low", "ci_high", *WHERE, "trained_on", "training_items", "n"]  # of a measurement
 TEXTS = ["agrees", "measured_system", *WHERE, "measured_metric", "trained_on", "figure", "note"]
 COLUMNS = [*CELL, "published", "value", "ci_low", "ci_high", "difference", "measured", *TEXTS[:-2]]

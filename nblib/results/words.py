@@ -52,7 +52,7 @@ def system(row: Mapping) -> str:
     if adapter:
         fitted = f"K = {variant[1:]}" if variant[1:].isdecimal() else f"a by {variant}"
         return f"{base} + adapter ({adapter}, {fitted.replace('_', '-')})"
-    return f"{base} + {variant}" + f", α = {row['alpha']}" * bool(row["alpha"])
+    return f"{base} + {variant}"
 
 
 def items(row: Mapping) -> str:

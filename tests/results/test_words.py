@@ -6,14 +6,14 @@ import pytest
 
 from nblib.results import words
 
-ROW = dict.fromkeys("system base variant alpha adapter corpus split part sample protocol".split(), "")
+ROW = dict.fromkeys("system base variant adapter corpus split part sample protocol".split(), "")
 
 
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
         ({}, "a"),
-        ({"variant": "both", "alpha": "0.5"}, "a + both, α = 0.5"),
+        ({"variant": "both"}, "a + both"),
         ({"adapter": "weighted_cosine", "variant": "k1000"}, "a + adapter (weighted cosine, K = 1000)"),
         ({"adapter": "original_norms", "variant": "accuracy"}, "a + adapter (original norms, a by accuracy)"),
         ({"system": "a+adapter", "adapter": "weighted_cosine", "variant": "x"}, "a+adapter"),
