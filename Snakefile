@@ -184,7 +184,7 @@ def asked_of_llm(name):
     if name in LLMS:
         return {"base": name, **LLMS[name]}
     base, tasks = LORAS[name]["base"], LORAS[name].get("asked", [])
-    return {"base": base, "adapter": f"{RUN}/llms/{name}", "compare": [base], "tasks": tasks}
+    return {"base": base, "lora": f"{RUN}/llms/{name}", "compare": [base], "tasks": tasks}
 
 rule llm_benchmarks:
     input:

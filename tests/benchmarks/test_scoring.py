@@ -152,14 +152,13 @@ def test_scores_become_measurements_by_keys(tmp_path):
 def test_what_a_system_was_trained_on_is_said_by_its_sidecar_and_not_by_its_name(tmp_path):
     swept = {"base": "all-mpnet-base-v2", "variant": "both", "seed": 1}
     records = {
-        "nevir-s1": {"training_data": "nevir", "training_items": 40, "variant": "", "seed": 1, "alpha": 1.0},
-        "both-s1-a050": {"training_data": "both", "training_items": 1600, "alpha": 0.5, **swept},
+        "nevir-s1": {"training_data": "nevir", "training_items": 40, "variant": "", "seed": 1},
+        "both-s1": {"training_data": "both", "training_items": 1600, **swept},
     }
     for name, record in records.items():
         artefacts.write_json(tmp_path / f"{name}.json", record)
     assert scoring.training(tmp_path / "nevir-s1") == {"trained_on": "nevir", "training_items": 40}
-    both = {"trained_on": "both", "training_items": 1600, **swept, "alpha": "0.5"}
-    assert scoring.training(tmp_path / "both-s1-a050") == both
+    assert scoring.training(tmp_path / "both-s1") == {"trained_on": "both", "training_items": 1600, **swept}
     assert scoring.training("data/adapters/hedge-mpnet")["trained_on"] == "both", "a shipped LoRA"
     for other in (tmp_path / "elsewhere" / "nevir-s1", "sentence-transformers/all-mpnet-base-v2@9a32"):
         assert scoring.training(other)["trained_on"] == ""
