@@ -80,7 +80,7 @@ def test_a_damaged_archive_is_refused_and_nothing_is_unpacked(tmp_path, monkeypa
     monkeypatch.setattr(paths, "FIGURES", tmp_path)
     flip(archive.archive("official"), 10_000)
     with pytest.raises(StudyError, match=r"predictions\.tar\.xz is damaged"):
-        archive.unpack("official", tmp_path / "run")
+        archive.unpack(archive.archive("official"), tmp_path / "run")
     assert not list((tmp_path / "run").iterdir())
 
 

@@ -50,13 +50,12 @@ def pack(scale: str, target: Path) -> None:
     artefacts.write_json(artefacts.sidecar(target), {artefacts.SHA256: artefacts.sha256(target)})
 
 
-def unpack(scale: str, run_dir: str | Path) -> tuple[int, int]:
-    """Unpack a scale's predictions (those of an unfinished run, if there is one) below a run, but for those that are there; how
-    many were unpacked, and how many stayed. A StudyError: there are none, or the archive is damaged; then nothing is unpacked."""
-    source, run = archive(scale), paths.writable_folder(run_dir)
-    source = unfinished(scale) if unfinished(scale).is_file() else source
+def unpack(source: Path, run_dir: str | Path) -> tuple[int, int]:
+    """Unpack an archive below a run, but for what is there; how many files were unpacked, and how many stayed. A StudyError:
+    there is no archive, or it is damaged; then nothing is unpacked."""
+    run = paths.writable_folder(run_dir)
     if not source.is_file():
-        raise StudyError(f"No reference predictions at {source}: the official scale alone has them, in git.")
+        raise StudyError(f"No predictions at {source}: of the reference runs the official one alone has them, in git.")
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=run) as draft:
         artefacts.unpack(source, draft)
         packed = [file.relative_to(draft).as_posix() for file in Path(draft).rglob("*") if file.is_file()]

@@ -26,7 +26,7 @@ UNPACK = """
 PACK = """
   nblib pack official      what runs/official has so far, into figures/official/unfinished.tar.xz; commit it
 
-In another clone nblib unpack official takes this archive, and make study SCALE=official goes on from it."""
+In another clone make study SCALE=official goes on from it after nblib unpack official --unfinished."""
 REPORT = """
   nblib report official        makes runs/official/site/index.html
 
@@ -72,6 +72,7 @@ def add_parsers(commands: argparse._SubParsersAction) -> None:
     add = command(unpack, UNPACK)
     add("scale", help="the scale of the reference run; predictions are kept of official alone")
     add("--run-dir", metavar="DIR", help="the run folder to unpack into (default: runs/SCALE)")
+    add("--unfinished", action="store_true", help="take what `nblib pack` has left of an unfinished run")
     command(pack, PACK)("scale", help="the run below runs/")
     command(record, RECORD)("scale", help="the run below runs/: quick, official, paper")
     command(report, REPORT)("scale", help="the run: a folder below runs/ (quick, official, paper, lab)")
@@ -148,7 +149,11 @@ def unpack(given: argparse.Namespace) -> None:
     from nblib.workflow import archive
 
     run_dir = given.run_dir or f"runs/{given.scale}"
-    unpacked, kept = archive.unpack(given.scale, run_dir)
+    source = archive.unfinished(given.scale) if given.unfinished else archive.archive(given.scale)
+    unpacked, kept = archive.unpack(source, run_dir)
+    if given.unfinished:
+        sys.stdout.write(f"{run_dir}: {unpacked} files unpacked. Go on: make study SCALE={given.scale}\n")
+        return
     parameters = {number: f'-y "$(cat {run_dir}/{name})"' for number, name in archive.PARAMETERS.items()}
     parameters["13"] = f"-p scale {given.scale} -p run_dir {run_dir}"
     names = {number: next(paths.NOTEBOOKS.glob(f"{number}_*.ipynb")).name for number in parameters}

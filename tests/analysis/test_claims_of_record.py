@@ -21,7 +21,7 @@ BY_EDIT = ("TF-IDF", BASE, "hedge-mpnet", "nevir-mpnet", "nevir-multi-vector-mpn
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("record")
-    archive.unpack("official", folder)
+    archive.unpack(archive.archive("official"), folder)
     return folder
 
 

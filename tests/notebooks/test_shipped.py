@@ -34,7 +34,7 @@ def base(name):
 def run(tmp_path_factory):
     """The record's predictions and trainings."""
     folder = tmp_path_factory.mktemp("record")
-    archive.unpack("official", folder)
+    archive.unpack(archive.archive("official"), folder)
     return folder
 
 

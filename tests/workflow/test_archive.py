@@ -46,7 +46,7 @@ def project(tmp_path, monkeypatch):
 
 def test_what_is_unpacked_is_what_was_packed(project):
     archive.pack("toy", archive.archive("toy"))
-    assert archive.unpack("toy", "runs/again") == (len(PACKED), 0)
+    assert archive.unpack(archive.archive("toy"), "runs/again") == (len(PACKED), 0)
     again = record.files(project / "runs/again")
     assert set(again) == PACKED
     assert all(again[name].read_text() == FILES[name] for name in PACKED & FILES.keys())
@@ -63,12 +63,12 @@ def test_the_same_run_gives_the_same_bytes(project):
 
 def test_what_a_run_has_stays_without_the_archives_sidecar_and_what_is_absent_is_added(project):
     archive.pack("toy", archive.archive("toy"))
-    archive.unpack("toy", again := project / "runs/again")
+    archive.unpack(archive.archive("toy"), again := project / "runs/again")
     (again / "scores/small/system.json").unlink()
     mine = again / "results/07_small.csv"
     mine.write_text("newer")
     mine.with_name("07_small.csv.json").unlink()
-    assert archive.unpack("toy", again) == (1, len(PACKED) - 1)
+    assert archive.unpack(archive.archive("toy"), again) == (1, len(PACKED) - 1)
     assert mine.read_text() == "newer" and not mine.with_name("07_small.csv.json").exists()
 
 
@@ -80,7 +80,7 @@ def test_a_hostile_archive_is_refused_and_nothing_is_unpacked(project, kind, lin
         member.type, member.linkname = kind, linked
         tar.addfile(member)
     with pytest.raises(StudyError, match=r"evil.*no file below"):
-        archive.unpack("toy", "runs/again")
+        archive.unpack(archive.archive("toy"), "runs/again")
     assert not list((project / "runs/again").iterdir()) and not (project / "runs/evil.csv").exists()
 
 
@@ -90,10 +90,11 @@ def test_an_unfinished_run_goes_on_in_another_clone_and_without_an_archive_it_sa
     (project / "runs/toy/results/07_small.csv").write_text("newer")
     cli.main(["pack", "toy"])
     assert re.search(r"figures/toy/unfinished.tar.xz: \d+\.\d MB\n", capsys.readouterr().out)
-    assert archive.unpack("toy", "runs/again") == (len(PACKED) - 1, 0)
+    cli.main(["unpack", "toy", "--unfinished", "--run-dir", "runs/again"])
+    assert f"{len(PACKED) - 1} files unpacked. Go on: make study SCALE=toy" in capsys.readouterr().out
     assert (project / "runs/again/results/07_small.csv").read_text() == "newer"
-    with pytest.raises(StudyError, match=r"No reference predictions at .*quick"):
-        archive.unpack("quick", "runs/again")
+    with pytest.raises(StudyError, match=r"No predictions at .*quick"):
+        archive.unpack(archive.archive("quick"), "runs/again")
 
 
 def test_the_command_says_what_to_do_next(project, capsys):
@@ -112,7 +113,7 @@ def test_the_command_says_what_to_do_next(project, capsys):
 def of_record(tmp_path_factory):
     """The predictions of record, unpacked, and what notebooks 08 and 09 were executed with."""
     run = tmp_path_factory.mktemp("record")
-    archive.unpack("official", run)
+    archive.unpack(archive.archive("official"), run)
     return run, *(json.loads((run / archive.PARAMETERS[number]).read_text()) for number in ("08", "09"))
 
 
