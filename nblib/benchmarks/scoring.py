@@ -25,7 +25,7 @@ from nblib.models.rankers import LateInteraction
 from nblib.models.systems import BiEncoder, System
 from nblib.results import measurements
 
-CODE_VERSION = 1  # raise it when this code changes predictions: all is then predicted anew
+CODE_VERSION = 1  # raise it when a benchmark's or a system's code changes predictions: all is then predicted anew
 CORRELATIONS = {"spearman": spearmanr, "pearson": pearsonr}
 UNUSABLE = 80  # percent of a task's prompts with one answer, above which a language model's score says nothing
 METRICS = {"accuracy": "accuracy", "right_rank": "pairwise accuracy"}
