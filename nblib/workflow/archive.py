@@ -16,6 +16,7 @@ from nblib.results import scoreboard
 # Records of trainings, per-item predictions and results of each system
 PARTS = ["trainings/*/*", "scores/*/*", "results/*", "figures/04_encoder_training/fig_training_*.csv*"]
 COMPARING = ("08_hedge_trainings", "09_nevir_architectures", "10_semantoneg_families")
+NAMES = "names.json"  # of all files of an unfinished run
 PARAMETERS = {name[:2]: f"{name[:2]}_parameters.json" for name in COMPARING}  # by the notebook's number
 
 
@@ -29,8 +30,9 @@ def unfinished(scale: str) -> Path:
     return archive(scale).with_name("unfinished.tar.xz")
 
 
-def pack(scale: str, target: Path) -> None:
-    """Pack a run's predictions, with their SHA-256 beside them; the same files always give the same bytes."""
+def pack(scale: str, target: Path, over: Path | None = None) -> None:
+    """Pack a run's predictions, with their SHA-256 beside them; the same files always give the same bytes. Over another archive
+    what differs from it is packed alone, and the names of all files, as some of the other archive's may be out of date."""
     run, contents = paths.resolve(f"runs/{scale}"), {}
     for name, parameters in zip(COMPARING, PARAMETERS.values(), strict=True):
         executed = run / "notebooks" / f"{name}.ipynb"
@@ -42,6 +44,11 @@ def pack(scale: str, target: Path) -> None:
     files = {file for part in {*PARTS, *pictures} for file in run.glob(part)}
     files = {file for file in files if file.is_file()}
     contents |= {file.relative_to(run).as_posix(): file.read_bytes() for file in files}
+    if over:
+        with tarfile.open(artefacts.check(over)) as tar:
+            known = {member.name: tar.extractfile(member).read() for member in tar}
+        names = json.dumps(sorted(contents)).encode()
+        contents = {name: content for name, content in contents.items() if content != known.get(name)} | {NAMES: names}
     with paths.write_atomically(target) as draft, tarfile.open(draft, "w:xz") as tar:
         for name, content in sorted(contents.items()):
             about = tarfile.TarInfo(name)
@@ -50,15 +57,18 @@ def pack(scale: str, target: Path) -> None:
     artefacts.write_json(artefacts.sidecar(target), {artefacts.SHA256: artefacts.sha256(target)})
 
 
-def unpack(source: Path, run_dir: str | Path) -> tuple[int, int]:
-    """Unpack an archive below a run, but for what is there; how many files were unpacked, and how many stayed. A StudyError:
-    there is no archive, or it is damaged; then nothing is unpacked."""
+def unpack(source: Path, run_dir: str | Path, over: Path | None = None) -> tuple[int, int]:
+    """Unpack an archive below a run, but for what is there; how many files were unpacked, and how many stayed. One that was
+    packed over another needs that one, too. A StudyError: there is no archive, or it is damaged; then nothing is unpacked."""
     run = paths.writable_folder(run_dir)
     if not source.is_file():
         raise StudyError(f"No predictions at {source}: of the reference runs the official one alone has them, in git.")
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=run) as draft:
-        artefacts.unpack(source, draft)
+        for one in filter(None, [over, source]):
+            artefacts.unpack(one, draft)
         packed = [file.relative_to(draft).as_posix() for file in Path(draft).rglob("*") if file.is_file()]
+        if over:
+            packed = artefacts.read_json(Path(draft, NAMES))
         there = {name for name in packed if (run / name).exists()}
         # The sidecar of a file that stays isn't unpacked, either
         wanted = [name for name in packed if name not in there and name.removesuffix(".json") not in there]

@@ -24,7 +24,7 @@ UNPACK = """
   nblib unpack official                     below runs/official; files that are there stay
   nblib unpack official --run-dir runs/mine"""
 PACK = """
-  nblib pack official      what runs/official has so far, into figures/official/unfinished.tar.xz; commit it
+  nblib pack official      what runs/official has and the record hasn't, into figures/official/unfinished.tar.xz; commit it
 
 In another clone make study SCALE=official goes on from it after nblib unpack official --unfinished."""
 REPORT = """
@@ -149,11 +149,12 @@ def unpack(given: argparse.Namespace) -> None:
     from nblib.workflow import archive
 
     run_dir = given.run_dir or f"runs/{given.scale}"
-    source = archive.unfinished(given.scale) if given.unfinished else archive.archive(given.scale)
-    unpacked, kept = archive.unpack(source, run_dir)
+    reference = archive.archive(given.scale)
     if given.unfinished:
+        unpacked, _ = archive.unpack(archive.unfinished(given.scale), run_dir, over=reference)
         sys.stdout.write(f"{run_dir}: {unpacked} files unpacked. Go on: make study SCALE={given.scale}\n")
         return
+    unpacked, kept = archive.unpack(reference, run_dir)
     parameters = {number: f'-y "$(cat {run_dir}/{name})"' for number, name in archive.PARAMETERS.items()}
     parameters["13"] = f"-p scale {given.scale} -p run_dir {run_dir}"
     names = {number: next(paths.NOTEBOOKS.glob(f"{number}_*.ipynb")).name for number in parameters}
@@ -167,7 +168,7 @@ def pack(given: argparse.Namespace) -> None:
     """pack an unfinished run's predictions, results and records of trainings, to go on from them elsewhere"""
     from nblib.workflow import archive
 
-    archive.pack(given.scale, target := archive.unfinished(given.scale))
+    archive.pack(given.scale, target := archive.unfinished(given.scale), over=archive.archive(given.scale))
     sys.stdout.write(f"{target}: {target.stat().st_size / 1e6:.1f} MB\n")
 
 

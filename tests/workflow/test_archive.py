@@ -86,10 +86,12 @@ def test_a_hostile_archive_is_refused_and_nothing_is_unpacked(project, kind, lin
 
 def test_an_unfinished_run_goes_on_in_another_clone_and_without_an_archive_it_says_so(project, capsys):
     archive.pack("toy", archive.archive("toy"))
-    (project / "runs/toy/notebooks/09_nevir_architectures.ipynb").unlink()
+    (project / "runs/toy/notebooks/09_nevir_architectures.ipynb").unlink()  # so that 09_parameters.json is out of date
     (project / "runs/toy/results/07_small.csv").write_text("newer")
     cli.main(["pack", "toy"])
     assert re.search(r"figures/toy/unfinished.tar.xz: \d+\.\d MB\n", capsys.readouterr().out)
+    with tarfile.open(archive.unfinished("toy")) as tar:
+        assert sorted(tar.getnames()) == [archive.NAMES, "results/07_small.csv"]
     cli.main(["unpack", "toy", "--unfinished", "--run-dir", "runs/again"])
     assert f"{len(PACKED) - 1} files unpacked. Go on: make study SCALE=toy" in capsys.readouterr().out
     assert (project / "runs/again/results/07_small.csv").read_text() == "newer"
