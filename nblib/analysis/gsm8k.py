@@ -218,21 +218,20 @@ def paper_types() -> pd.DataFrame:
     return table[["category", "type", "percent", "description", "example"]]
 
 
-def count_types(labels: pd.DataFrame, base_correct: pd.Series) -> pd.DataFrame:
+def count_types(labels: pd.DataFrame) -> pd.DataFrame:
     """How many errors are of each type, by pass (a column of `labels`), undecided last: labelled_by, category, type (the
-    paper's name), metric (the key of its share), published (percent), errors, base_right (those with `base_correct`), n (errors
-    of this pass), share, low, high (percent, Wilson's 95 %; NaN below `MINIMUM`)."""
+    paper's name), metric (the key of its share), published (percent), errors, n (errors of this pass), share, low, high
+    (percent, Wilson's 95 %; NaN below `MINIMUM`)."""
     passes = {name: labels[name].dropna() for name in labels} or {"": pd.Series(dtype=object)}
     rows = []
     for name, given in passes.items():
         for category in LABELS:
-            chosen, n = given.index[given == category], len(given)
-            interval = stats.wilson(100 * len(chosen) / n, n) if n >= MINIMUM else (np.nan, np.nan)
-            rows.append((name, category, len(chosen), int(base_correct[chosen].sum()), n, *interval))
-    table = pd.DataFrame(rows, columns=["labelled_by", "category", "errors", "base_right", "n", "low", "high"])
+            errors, n = int((given == category).sum()), len(given)
+            interval = stats.wilson(100 * errors / n, n) if n >= MINIMUM else (np.nan, np.nan)
+            rows.append((name, category, errors, n, *interval))
+    table = pd.DataFrame(rows, columns=["labelled_by", "category", "errors", "n", "low", "high"])
     table["type"] = table.category.map(CATEGORIES).fillna("")
     table["metric"] = ("share_" + table.type.str.lower().str.replace(" ", "_")).where(table.type != "", "")
     table["published"] = table.category.map(paper_types().set_index("category").percent)
     table["share"] = (100 * table.errors / table.n).where(table.n >= MINIMUM)
-    counts = ["errors", "base_right", "n", "share", "low", "high"]
-    return table[["labelled_by", "category", "type", "metric", "published", *counts]]
+    return table[["labelled_by", "category", "type", "metric", "published", "errors", "n", "share", "low", "high"]]

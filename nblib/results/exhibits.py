@@ -90,6 +90,6 @@ def describe_agreement(board: pd.DataFrame) -> str:
         return ""
     counted = f"Of {len(numbers)} distinct printed numbers {len(numbers) - stood_in - not_run} are compared with ours, "
     counted += f"{stood_in} have a stand-in, {not_run} were not run."
-    said = f"{counted} Agreeing scores (without cosines, chance and counts): {'; '.join(parts)}."
+    said = f"{counted} Scores that agree (cosines, chance levels and counts aside): {'; '.join(parts)}."
     split = bool(once.protocol.astype(str).str.startswith("splits").any())
-    return said + " For random splits our interval spans 95 % of the splits." * split
+    return said + " For random splits our interval is the mean ± 1.96 sd over the splits." * split

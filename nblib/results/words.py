@@ -68,9 +68,9 @@ def sample(corpus: str, number: str) -> str:
 
 
 def training(trained_on: str, number: float = math.nan) -> str:
-    """Training data by key and number (NaN where several kinds have their own): "authored negations and hedges, 1,600 anchors";
-    "" for a published model."""
+    """Training data by key and number: "authored negations and hedges, 1,600 anchors"; "" for a published model. The kinds of a
+    mixture have numbers of their own, so it has none."""
     if trained_on == "nevir":
         return "NevIR's training pairs" if math.isnan(number) else f"{number:,.0f} of NevIR's training pairs"
     text, unit = TRAINING.get(trained_on, trained_on.replace("_", " ")), "pairs" if trained_on in PAIRS else "anchors"
-    return text if math.isnan(number) or not text else f"{text}, {number:,.0f} {unit}"
+    return text if math.isnan(number) or trained_on in ("", "mixture") else f"{text}, {number:,.0f} {unit}"

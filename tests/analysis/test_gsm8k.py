@@ -129,7 +129,7 @@ def test_agreement_counts_the_items_both_labelled_and_its_kappa_is_scikit_learns
 
 def count(labels):
     """One pass."""
-    return count_types(pd.DataFrame({"ann 1": labels}), pd.Series([True, False] * 50)).set_index("category")
+    return count_types(pd.DataFrame({"ann 1": labels})).set_index("category")
 
 
 def test_the_papers_eight_types_are_the_categories_each_with_an_example():
@@ -153,10 +153,10 @@ def test_no_share_below_thirty_errors():
     assert many.share["repetition"] == 0 < many.high["repetition"]
 
 
-def test_types_are_counted_by_pass_with_what_the_base_model_solved():
+def test_types_are_counted_by_pass():
     labels = pd.DataFrame({"ann 1": ["repetition", "repetition", UNDECIDED], "ann 2": ["repetition", None, None]})
-    table = count_types(labels, pd.Series([True, False, True])).set_index(["labelled_by", "category"])
+    table = count_types(labels).set_index(["labelled_by", "category"])
     assert len(table) == 2 * len(LABELS)
-    assert table.loc[("ann 1", "repetition"), ["errors", "base_right"]].tolist() == [2, 1]
-    assert table.loc[("ann 1", UNDECIDED), ["errors", "base_right"]].tolist() == [1, 1]
+    assert table.loc[("ann 1", "repetition"), "errors"] == 2
+    assert table.loc[("ann 1", UNDECIDED), "errors"] == 1
     assert table.errors["ann 2"].sum() == 1

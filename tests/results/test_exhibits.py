@@ -61,8 +61,8 @@ def test_the_agreement_counts_a_score_once_and_has_samples_and_other_protocols_a
     cosine = {"metric": "cosine_hoax", "published": 0.81, "value": 0.5, "difference": -0.31, "agrees": "differs"}
     reprinted = {"paper": "truong", "exhibit": "Table 1", "metric": "right_rank"}
     assert exhibits.describe_agreement(board({}, reprinted, CHANCE, other, cosine, {**ABSENT, "published": 9.0})) == (
-        "Of 6 distinct printed numbers 5 are compared with ours, 0 have a stand-in, 1 were not run. Agreeing scores (without "
-        "cosines, chance and counts): 1 of 1 measured in full (median difference 0.05, largest 0.05 points); 0 of 1 measured "
+        "Of 6 distinct printed numbers 5 are compared with ours, 0 have a stand-in, 1 were not run. Scores that agree (cosines, "
+        "chance levels and counts aside): 1 of 1 measured in full (median difference 0.05, largest 0.05 points); 0 of 1 measured "
         "by another protocol (median difference 21.08, largest 21.08 points)."
     )
     assert exhibits.describe_agreement(board({"measured": "stand-in", "difference": math.nan})) == ""

@@ -38,7 +38,7 @@ def test_items_are_named_by_corpus_split_part_sample_and_protocol():
         ("both", 1600, "authored negations and hedges, 1,600 anchors"),
         ("snli_classes", 1500, "SNLI's three classes, 1,500 pairs"),
         ("nevir", 40, "40 of NevIR's training pairs"),
-        ("both", math.nan, "authored negations and hedges"),
+        ("mixture", 1600, words.TRAINING["mixture"]),
         ("rule_based", 737, "rule based, 737 anchors"),
         ("", math.nan, ""),
     ],
