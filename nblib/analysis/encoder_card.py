@@ -31,13 +31,13 @@ def describe_profile(system: str, profiled: pd.DataFrame) -> str:
     """What `negation_profile.profile` gives, in a sentence."""
     overall, chance = profiled[profiled.negation == "all"].iloc[0], NegationProfile.chance
     low, high = overall.correct_low, overall.correct_high
-    outcome = "keeps the hedge closer than the negation"
+    outcome = "mostly keeps the hedge closer than the negation"
     if high < chance:
-        outcome = "puts the negation closer more often than the hedge"
+        outcome = "mostly puts the negation closer than the hedge"
     elif low <= chance:
         outcome = "tells hedging from negation no better than chance"
     share = f"{overall.correct:.1f} % of {overall.n:,} comparisons (95 % interval {low:.1f} – {high:.1f}; chance: {chance:.0f} %)"
-    return f"{system} {outcome}: in {share}."
+    return f"{system} {outcome}: the hedge is closer in {share}."
 
 
 def published_scores(benchmark: Benchmark) -> pd.DataFrame:

@@ -49,7 +49,9 @@ def load(base: str | Path, tuned: str | Path) -> pd.DataFrame:
     tables = []
     for prefix, file in (("base_", base), ("tuned_", tuned)):
         if not paths.resolve(file).is_file():
-            raise StudyError(f"No answers to GSM8K at {file}. Make them: nblib run 11 out.ipynb.")
+            raise StudyError(
+                f"No answers to GSM8K at {file}. Make them: nblib run 11 out.ipynb -p base NAME, or -p lora FOLDER."
+            )
         with readable(file, "It must be notebook 11's answers to GSM8K."):
             table = artefacts.read_table(file)[["id", *ANSWER]]
         tables.append(table.rename(columns={column: prefix + column for column in ANSWER}))
