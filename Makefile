@@ -13,7 +13,7 @@ endif
 NBLIB := $(PYTHON) -m nblib.workflow.cli
 .PHONY: study test bench lint lab report record
 
-# Of the jobs that are ready Snakemake looks at 20 a second: all of them took a third of a core at the official scale
+# Snakemake considers 20 of the ready jobs at a time: considering all of them took a third of a core at the official scale
 study: $(ENVIRONMENT)
 	$(if $(wildcard config/$(SCALE).yaml),,$(error There is no scale '$(SCALE)'. Scales: quick, official, paper))
 	@$(PYTHON) -m snakemake --configfile config/$(SCALE).yaml --cores $(CORES) --resources gpu=$(GPUS) --rerun-incomplete --scheduler-subsample 20 --logger rich

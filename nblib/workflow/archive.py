@@ -15,6 +15,8 @@ from nblib.results import scoreboard
 
 # Records of trainings, per-item predictions and results of each system
 PARTS = ["trainings/*/*", "scores/*/*", "results/*", "figures/04_encoder_training/fig_training_*.csv*"]
+# What else an unfinished run goes on from, so that nothing is executed twice
+REST = ["notebooks/**/*.ipynb", "figures/**/*", "adapters/*", "synthesis/*", "triples/**/*"]
 COMPARING = ("08_hedge_trainings", "09_nevir_architectures", "10_semantoneg_families")
 NAMES = "names.json"  # of all files of an unfinished run
 PARAMETERS = {name[:2]: f"{name[:2]}_parameters.json" for name in COMPARING}  # by the notebook's number
@@ -41,8 +43,8 @@ def pack(scale: str, target: Path, over: Path | None = None) -> None:
             contents[parameters] = json.dumps(given, indent=2, sort_keys=True).encode()
     # The tables behind the figures that show an exhibit without numbers: notebook 13 looks for them
     pictures = {f"figures/{one['file'].replace('{system}', '*')}.csv*" for one in scoreboard.pictures()}
-    files = {file for part in {*PARTS, *pictures} for file in run.glob(part)}
-    files = {file for file in files if file.is_file()}
+    files = {file for part in {*PARTS, *pictures, *(REST if over else [])} for file in run.glob(part)}
+    files = {file for file in files if file.is_file() and not file.name.endswith(".partial.ipynb")}
     contents |= {file.relative_to(run).as_posix(): file.read_bytes() for file in files}
     if over:
         with tarfile.open(artefacts.check(over)) as tar:

@@ -165,7 +165,7 @@ def unpack(given: argparse.Namespace) -> None:
 
 
 def pack(given: argparse.Namespace) -> None:
-    """pack an unfinished run's predictions, results and records of trainings, to go on from them elsewhere"""
+    """pack an unfinished run's notebooks, predictions, results and records, to go on from them elsewhere"""
     from nblib.workflow import archive
 
     archive.pack(given.scale, target := archive.unfinished(given.scale), over=archive.archive(given.scale))
