@@ -34,7 +34,8 @@ def unfinished(scale: str) -> Path:
 
 def pack(scale: str, target: Path, over: Path | None = None) -> None:
     """Pack a run's predictions, with their SHA-256 beside them; the same files always give the same bytes. Over another archive
-    what differs from it is packed alone, and the names of all files, as some of the other archive's may be out of date."""
+    the executed notebooks, figures and adapters are packed, too; of all files only those that differ from the other archive's,
+    and the names of all, as some of the other archive's may be out of date."""
     run, contents = paths.resolve(f"runs/{scale}"), {}
     for name, parameters in zip(COMPARING, PARAMETERS.values(), strict=True):
         executed = run / "notebooks" / f"{name}.ipynb"
