@@ -56,6 +56,24 @@ def on_stsb(train: EmbeddedPairs, test: EmbeddedPairs) -> pd.DataFrame:
     return table.assign(n=len(test.triplets[0]), n_pairs=len(test.scored[0]))
 
 
+def changes(learnt: pd.DataFrame, test: EmbeddedPairs) -> pd.DataFrame:
+    """What the weights of `on_stsb` change against the unweighted embedding on the same test pairs: weighting, rule, metric
+    (accuracy_change, pearson_change), value, ci_low, ci_high (points, 95 % by paired bootstrap over pairs), n."""
+    how = [(row.weights, row.weighting) for row in learnt.itertuples()]
+    right = [100.0 * _choices(test.triplets, *one)[:, 0] for one in how]
+    first, second, truth = test.scored
+    similar = [negation_adapter.weighted_similarity(first, second, w, FORMULAS[name])[:, 0] for w, name in how]
+    pearson = 100 * stats.correlation_replicates("pearson", *similar, truth=truth)
+    rows = []
+    for k, row in enumerate(learnt.itertuples()):
+        gain, bounds = right[k] - right[0], stats.percentile_interval(pearson[k] - pearson[0])
+        of = (row.weighting, row.rule)
+        rows.append((*of, "accuracy_change", gain.mean(), *stats.cluster_bootstrap(gain), len(gain)))
+        rows.append((*of, "pearson_change", row.pearson - learnt.pearson[0], *bounds, len(truth)))
+    columns = ["weighting", "rule", "metric", "value", "ci_low", "ci_high", "n"]
+    return pd.DataFrame(rows[2:], columns=columns)  # the first two are the unweighted embedding's own
+
+
 def encode(items: pd.DataFrame, encoder: Encoder) -> Triplets:
     """Embed the items of `semantoneg.load`: inputs [n, d], positives [n, d] and negatives [n, 2, d]."""
     texts = [*items.input, *items.positive, *items.negatives.explode()]

@@ -125,7 +125,7 @@ def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> p
         missing = len(claim.checks) - len(outcomes)
         said = " ".join(f"{outcome.sentence}." for outcome in outcomes)
         said += evidence.trained_on({system for outcome in outcomes for system in outcome.systems})
-        counted = [outcome for outcome in outcomes if outcome.measured and claim.most != NOT_TESTABLE]
+        counted = [outcome for outcome in outcomes if outcome.measured] if claim.most != NOT_TESTABLE else []
         holding, against = (sum(getattr(outcome, how) for outcome in counted) for how in ("holds", "against"))
         parts = [
             f"{holding} of {len(counted)}",
@@ -140,14 +140,15 @@ def table(run_dir: str | Path, measured: pd.DataFrame, board: pd.DataFrame) -> p
 
 def verdict(claim: Claim, outcomes: Sequence[Outcome], missing: int = 0) -> str:
     """The verdict on a claim by its checks' outcomes, at best `claim.most`, and partly where checks are `missing` as something
-    wasn't measured. Printed numbers alone give none."""
+    wasn't measured. Two printed numbers decide nothing."""
     if claim.most == NOT_TESTABLE:
         return NOT_TESTABLE
-    if not any(outcome.measured for outcome in outcomes):
+    counted = [outcome for outcome in outcomes if outcome.measured]
+    if not counted:
         return NOT_MEASURED
-    holding, against = (sum(getattr(outcome, how) for outcome in outcomes) for how in ("holds", "against"))
+    holding, against = (sum(getattr(outcome, how) for outcome in counted) for how in ("holds", "against"))
     partly = PARTLY if holding and holding >= against else NOT_SUPPORTED
-    reached = SUPPORTED if holding == len(outcomes) and not missing else partly
+    reached = SUPPORTED if holding == len(counted) and not missing else partly
     return max(reached, claim.most, key=VERDICTS.index)
 
 
@@ -216,15 +217,11 @@ def _general_changes(run_dir: Path, before: tuple[str, ...], after: tuple[str, .
 
 def _bound(check: Mapping, evidence: Evidence) -> Outcome | None:
     """The score `of` the given columns: its interval lies below or above a `bound`, or (not above) doesn't lie above it, or
-    (around) lies `within` some points of it; or (near) the score itself lies so near to a printed number."""
+    (around) lies `within` some points of it."""
     item = evidence.score(check["of"])
     if item is None:
         return None
     bound, what = check["bound"], check.get("words", words.benchmark(item.benchmark, item.corpus))
-    if check["expect"] == "near":
-        sentence = f"{what}: {item.value:.2f} (n = {item.n:,.0f}; printed: {bound:g})"
-        holds = bool(abs(item.value - bound) <= check["within"])
-        return Outcome(sentence, holds, not holds, (item.system,))
     low, high = item.ci_low - bound, item.ci_high - bound
     said = "below" if high < 0 else "above" if low > 0 else "not told apart from"
     known = {"below": "lower", "above": "higher", "around": "same"}
@@ -250,21 +247,17 @@ def _apart(check: Mapping, evidence: Evidence) -> Outcome | None:
 
 def _over_systems(check: Mapping, evidence: Evidence) -> Outcome | None:
     """The difference between two scores, `first` and `second`, that have the columns `of` in common, over those of the `systems`
-    that have both: by a t interval over the systems their mean is higher than 0, or the same (`MARGIN`); or each is above `by`
-    points."""
+    that have both: by a t interval over the systems their mean is higher than 0, or the same (`MARGIN`)."""
     first, second = (evidence.scores(check["of"] | check[side]) for side in ("first", "second"))
     differences = second.set_index("system").value - first.set_index("system").value
     differences = differences.reindex(check["systems"]).dropna()
-    if len(differences) < (2 if check["expect"] == "each" else 3):  # of two, a t interval spans everything
+    if len(differences) < 3:  # of two, a t interval spans everything
         return None
     mean, spread = differences.mean(), differences.sem() * t.ppf(0.975, len(differences) - 1)
-    low, high, above = mean - spread, mean + spread, differences > check.get("by", 0)
-    every = bool(above.all())
-    decided = (every, not every) if check["expect"] == "each" else _decide(check["expect"], low, high, MARGIN)
+    low, high = mean - spread, mean + spread
     each = ", ".join(f"{name} {value:+.1f}" for name, value in differences.items())
-    counted = f"{above.sum()} of {len(above)} above {check.get('by', 0):+g}"
-    sentence = f"{check['words']}: mean {mean:+.1f} ({low:+.1f} to {high:+.1f}), {counted}: {each}"
-    return Outcome(sentence, *decided, tuple(differences.index))
+    sentence = f"{check['words']}: mean {mean:+.1f} ({low:+.1f} to {high:+.1f}): {each}"
+    return Outcome(sentence, *_decide(check["expect"], low, high, MARGIN), tuple(differences.index))
 
 
 def _score(item: pd.Series) -> str:

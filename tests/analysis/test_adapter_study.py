@@ -127,6 +127,10 @@ def test_the_tables_on_stsb_agree_where_they_measure_the_same(vectors):
     assert drawn.pearson.tolist() == pytest.approx(drawn.pearson_drawn.tolist())
     constrained = table1[table1.rule == adapter_study.CONSTRAINED]
     assert constrained.train_pearson.min() >= table1.train_pearson[0] - 1
+    changed = adapter_study.changes(table1, train_and_test[1])
+    for metric, rows in changed.groupby(changed.metric.str.removesuffix("_change")):
+        assert rows.value.tolist() == pytest.approx((table1[metric][1:] - table1[metric][0]).tolist())
+        assert ((rows.ci_low <= rows.value) & (rows.value <= rows.ci_high)).all()
     table2 = adapter_study.transfer(table1, vectors, repeats=3)
     assert table2.accuracy[0] == pytest.approx(100 * adapter_study.unweighted(vectors).mean())
     assert (table2.n == 60).all() and (table2.sample_n == round(60 * adapter_study.TEST_SHARE)).all()

@@ -132,13 +132,6 @@ def test_a_bound_holds_where_the_whole_interval_lies_on_its_side(check, interval
     assert "a 8.1" in row.measured and "n = 1,383" in row.measured and f", {said} 25" in row.measured
 
 
-@pytest.mark.parametrize(("within", "verdict"), [(2, SUPPORTED), (1, NOT_SUPPORTED)])
-def test_a_score_lies_near_a_printed_number(check, within, verdict):
-    near = {**BELOW, "expect": "near", "bound": 10.0, "within": within, "words": "By our rule"}
-    row = check(near, score("a", 6.0, 10.0, 8.1))
-    assert row.verdict == verdict and "By our rule: 8.10 (n = 1,383; printed: 10)" in row.measured
-
-
 @pytest.mark.parametrize("other", [{"corpus": "nevir_mini"}, {"sample": "100"}, {"part": "x"}, {"variant": "both"}])
 def test_what_was_not_measured_on_the_whole_official_items_is_no_evidence(check, other):
     row = check(BELOW, score("a", 6.0, 10.0) | other)
@@ -170,8 +163,6 @@ def test_a_difference_over_systems_is_judged_by_their_spread(check, changes, hol
     rows = [score(name, x, x, variant=k) for name, pair in zip("abc", pairs, strict=True) for k, x in pair]
     for expect in ("higher", "same"):
         assert check({**over, "expect": expect}, *rows).holds.startswith(f"{int(expect == holding)} of 1")
-    for by, verdict in ((min(changes) - 0.1, SUPPORTED), (min(changes), NOT_SUPPORTED)):
-        assert check({**over, "expect": "each", "by": by}, *rows).verdict == verdict
     assert check({**over, "expect": "same"}, *rows[:2]).verdict == NOT_MEASURED  # one system alone has no spread
 
 
@@ -197,7 +188,7 @@ def test_two_printed_numbers_of_the_paper_are_compared_beside_what_was_measured(
     behind = {**printed, "first": "HedgeMPNet", "second": "Only negation"}
     given({"checks": [BELOW, ahead]}, {"checks": [BELOW, behind]}, {"checks": [ahead]})
     table = table_of(tmp_path, score("a", 6.0, 10.0))
-    assert table.verdict.tolist() == [SUPPORTED, PARTLY, NOT_MEASURED]
+    assert table.verdict.tolist() == [SUPPORTED, SUPPORTED, NOT_MEASURED]  # by what was measured alone
     assert table.measured.str.contains("Only negation 55.57").all()
 
 

@@ -97,9 +97,8 @@ def test_training_on_negations_helps_on_three_benchmarks_of_four(checked):
 def test_encoders_below_guessing_choose_by_overlap_and_bi_encoders_lean_to_the_document_without_the_negation(checked):
     assert checked("vahtola-overlap")[0].verdict == "supported"
     row, _ = checked("weller-errors")
-    assert (
-        row.verdict == "partly" and row.measured.count("below 20") == 2
-    )  # reversals are rare, the preference isn't even
+    # reversals are rare, the preference isn't even
+    assert row.verdict == "partly" and row.measured.count("below 20") == 2
 
 
 def test_the_tuned_encoder_gains_and_loses_by_category_and_keeps_its_ability_in_classification_alone(checked):
