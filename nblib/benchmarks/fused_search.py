@@ -7,7 +7,7 @@ import pandas as pd
 from nblib import artefacts, corpora
 from nblib.benchmarks import catalogue, mteb, scoring
 from nblib.errors import StudyError
-from nblib.models import fusion, registry, systems
+from nblib.models import fusion, systems
 
 TASKS = [name for name, task in mteb.TASKS.items() if task.category == "Retrieval"]
 CHOICES = ["nevir", "excluir"]
@@ -34,7 +34,8 @@ def over_weights(first: str, second: str, run_dir: str | Path) -> pd.DataFrame:
 
 def candidates(first: str, second: str, task: str, run_dir: str | Path) -> pd.DataFrame:
     """The first 100 documents that a scored encoder retrieves for each query of a task, without the query itself: id (of the
-    query), document (its id), first, second (cosines). They are kept beside the second's scores, and found again there."""
+    query), document (its id), first, second (cosines). They are kept beside the second's scores, and found again there. A
+    StudyError: one was not scored, or with other weights."""
     known = [scoring.about(run_dir, name) for name in (first, second)]
     if not all(known):
         raise StudyError(f"{run_dir} has no scores of {first} and {second}. Score both: nblib score.")
@@ -42,8 +43,9 @@ def candidates(first: str, second: str, task: str, run_dir: str | Path) -> pd.Da
     made_from = dict(zip(("first", "second"), (one["fingerprint"] for one in known), strict=True))
     if file.is_file() and artefacts.about(file).get("made_from") == made_from:
         return artefacts.read_table(file)
-    names = [one["name"] if registry.find(one["name"]) else one["source"] for one in known]
-    encoders = [systems.load(name).encoder for name in names]
+    encoders = [systems.load(scoring.loaded_by(run_dir, name)).encoder for name in (first, second)]
+    if [encoder.fingerprint for encoder in encoders] != list(made_from.values()):
+        raise StudyError(f"{first} or {second} has other weights than when it was scored. Score both: nblib score.")
     queries, documents = (corpora.load(name, "test") for name in mteb.TASKS[task].corpora[:2])
     texts = (documents.title.fillna("") + " " + documents.text).str.strip()  # as mteb joins them
     found = fusion.search(queries.text, texts, *encoders, weight=0, depth=101)

@@ -21,7 +21,8 @@ from nblib import artefacts, corpora, paths, stats
 from nblib.benchmarks import catalogue
 from nblib.benchmarks.base import Benchmark, Choice, ScoreError
 from nblib.benchmarks.nevir import NevIR
-from nblib.models.rankers import LateInteraction
+from nblib.models import registry
+from nblib.models.rankers import TOKENS, LateInteraction
 from nblib.models.systems import BiEncoder, System
 from nblib.results import measurements
 
@@ -127,9 +128,9 @@ def save_predictions(
     artefacts.write_table(table, predictions_file(run_dir, system, task, split), about or None)
 
 
-def load_predictions(run_dir: str | Path, system: str, task: str, split: str = "test") -> pd.DataFrame:
-    """Per-item predictions that `score` left; a ScoreError where there are none."""
-    file = predictions_file(run_dir, system, task, split)
+def load_predictions(run_dir: str | Path, system: str, task: str) -> pd.DataFrame:
+    """Per-item test predictions that `score` left; a ScoreError where there are none."""
+    file = predictions_file(run_dir, system, task)
     if not file.is_file():
         raise ScoreError(
             f"No predictions at {file}. Score {system} on {task}: `nblib score {system} --run-dir {run_dir}`."
@@ -162,7 +163,7 @@ def describe(system: System, run_dir: str | Path) -> None:
     """Write what was scored to `system.json`, for `about`; of late interaction also the `alignment` of the first authored
     question with both documents (Weller's Figures 9 and 10)."""
     known = {name: getattr(system, name) for name in ("name", "architecture", "fingerprint", "source")}
-    known |= {"parameters": parameters(system), **training(system.source)}
+    known |= {"parameters": parameters(system), **training(system.source.removeprefix(TOKENS))}
     known |= {"base": system.base, "adapter": system.adapter} if system.base else {}
     known["commit"] = artefacts.commit()
     folder = folder_of(run_dir, system.name)
@@ -172,6 +173,11 @@ def describe(system: System, run_dir: str | Path) -> None:
         documents = {"negated": row.positive, "edited": row.negatives[0]}
         tables = [system.alignment(row["query"], text).assign(document=which) for which, text in documents.items()]
         artefacts.write_table(pd.concat(tables, ignore_index=True), folder / "alignment.csv", float_format="%.4f")
+
+
+def loaded_by(run_dir: str | Path, system: str) -> str:
+    """The name by which a system that was scored is loaded again: its own where it is registered, else its source."""
+    return system if registry.find(system) else about(run_dir, system).get("source", system)
 
 
 def outlive_weights(run_dir: str | Path, folder: Path) -> bool:
@@ -249,14 +255,10 @@ def accuracies(predictions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def change(before: pd.DataFrame, after: pd.DataFrame, metric: str = "spearman") -> dict[str, float]:
     """The change of a score (see `measure`) between predictions on the same items, by paired bootstrap over clusters: before,
     after, difference, low, high (percentage points), n; a ScoreError where the items differ."""
-    both = _paired(before, after)
+    low, high = stats.percentile_interval(change_replicates(before, after, metric=metric))
     old, new = point(before, metric), point(after, metric)
-    if "similarity" in before:
-        low, high = stats.percentile_interval(change_replicates(before, after, metric=metric))
-    else:
-        low, high = stats.cluster_bootstrap(1.0 * both.correct_after - 1.0 * both.correct_before, both.cluster_before)
     scores = {"before": old, "after": new, "difference": new - old, "low": low, "high": high}
-    return {**{key: 100 * value for key, value in scores.items()}, "n": len(both)}
+    return {**{key: 100 * value for key, value in scores.items()}, "n": len(before)}
 
 
 def commonest_share(table: pd.DataFrame) -> float:

@@ -31,7 +31,8 @@ def locate(name: str) -> Path:
     which the files of an id on the hub are downloaded. ModelError: there is none. StudyError: see `completeness.check_folder`."""
     if spec := registry.find(name):
         return registered(spec)
-    folder = found if (found := local(name)).is_dir() else download(name)
+    hub, _, revision = name.partition("@")
+    folder = found if (found := local(name)).is_dir() else download(hub, revision or None)
     completeness.check_folder(folder)
     return folder
 
@@ -54,13 +55,15 @@ def local(name: str) -> Path:
 
 def download(hub: str | None, revision: str | None = None, *, pinned: bool = False) -> Path:
     """The folder in the hub's cache with the files of a model, fetched where they aren't there; of a registered one (`pinned`)
-    pickled weights, where there are no others. ModelError: they can't be had."""
+    pickled weights, where a part of it has no others. ModelError: they can't be had."""
     from huggingface_hub import snapshot_download
 
     try:
         folder = Path(snapshot_download(hub, revision=revision, ignore_patterns=UNREAD))
-        if pinned and not any(folder.rglob("*.safetensors")):
-            snapshot_download(hub, revision=revision, allow_patterns=["pytorch_model*"])
+        parts = {"": folder} | {f"{part.name}/": part for part in folder.glob("*_Dense")}
+        pickled = [f"{name}pytorch_model*" for name, part in parts.items() if not any(part.glob("*.safetensors"))]
+        if pinned and pickled:
+            snapshot_download(hub, revision=revision, allow_patterns=pickled)
         return folder
     except Exception as error:  # of the hub's client and what it stands on: two dozen classes
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 MAXSIM = "maxsim:"
+TOKENS = "token vectors of "  # where a MaxSim's source begins
 CHUNK = 64  # documents whose token vectors are held at once: half a megabyte each
 BATCH = 16  # pairs that monoT5 reads at once
 
@@ -57,8 +58,8 @@ class Chance(Ranker):
 
 
 class TfIdf(Ranker):
-    """Cosine of TF-IDF vectors, fitted anew on each query with its document, as Weller's published code does it. The stop
-    words that are left out have *not*, *no*, *never*, *except* and *without* among them."""
+    """Cosine of TF-IDF vectors, fitted anew on each query with its document, as Weller's published code does it, but split at
+    white space. The stop words that are left out have *not*, *no*, *never*, *except* and *without* among them."""
 
     architecture = "tf-idf"
 
@@ -159,7 +160,7 @@ def token_maxsim(encoder: Encoder) -> LateInteraction:
     modules = [encoder.model[0], mask, Normalize(module_input_name="token_embeddings")]
     prompts = {role: encoder.prompt(role) for role in ("query", "document")}
     model = MultiVectorEncoder(modules=modules, device=str(encoder.model.device), prompts=prompts).eval()
-    return LateInteraction(model, f"maxsim-{encoder.name}", f"token vectors of {encoder.source or encoder.name}")
+    return LateInteraction(model, f"maxsim-{encoder.name}", f"{TOKENS}{encoder.source or encoder.name}")
 
 
 class CrossEncoder(Ranker):

@@ -60,7 +60,8 @@ class BiEncoder:
     ) -> np.ndarray:
         sides = zip((queries, documents), roles, strict=True)
         vectors = [embeddings.encode(self.encoder, texts, role=role) for texts, role in sides]
-        return embeddings.similarity(*vectors, similarity or self.model.similarity_fn_name)
+        own = self.model.similarity_fn_name
+        return embeddings.similarity(*vectors, own if self.adapter else similarity or own)  # an adapter's is part of it
 
 
 def load(name: str, *, allow_remote_code: bool = False, device: str | None = None) -> System:

@@ -49,6 +49,9 @@ def test_the_models_own_similarity_is_used_but_semantoneg_forces_cosine():
         found = predict(ExcluIR, [question(ask="query")], long_negative, similarity=similarity)
         assert found.correct.tolist() == [right]
     assert predict(SemAntoNeg, [question(ask="input")], long_negative, similarity="dot").correct.all()
+    adapted = BiEncoder(written(long_negative, similarity="dot"))
+    adapted.adapter = {"weighting": "original norms"}  # whose similarity is the dot product of the weighted vectors
+    assert not SemAntoNeg("mini").predict(adapted, pd.DataFrame([question(ask="input")])).correct.any()
 
 
 @pytest.mark.parametrize("benchmark", [NevIR, SemAntoNeg])
