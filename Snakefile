@@ -173,7 +173,9 @@ def score_options(system):
 
 rule score:
     input: COMMAND, module_files(COMMAND), "data/registries/rankers.yaml", scored_files(FORM), lambda w: record_of(w.system)
-    params: options=lambda w: score_options(w.system)
+    params:
+        options=lambda w: score_options(w.system),
+        entries=lambda w: registered(*catalogue.names(FORM), *mteb.corpora_of(GENERAL), *ENCODERS, w.system),
     output: update(f"{RUN}/scores/{{system}}/system.json")
     log: f"{RUN}/logs/score_{{system}}.log"
     resources: gpu=GPU

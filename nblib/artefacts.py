@@ -45,7 +45,8 @@ def write(path: str | Path, about: Mapping[str, Any] | None = None) -> Iterator[
     with paths.write_atomically(path) as draft:
         yield draft
         described = None if about is None else {**provenance(**about), SHA256: sha256(draft)}
-        sidecar(path).unlink(missing_ok=True)  # after a kill, none is better than that of the old artefact
+        # After a kill none is better than that of the old artefact; an empty one leaves a folder replaceable
+        sidecar(path).unlink(missing_ok=True) if described is None else write_json(sidecar(path), {})
     if described:
         write_json(sidecar(path), described)
 

@@ -33,6 +33,16 @@ def test_an_artefact_of_which_nothing_is_known_has_no_sidecar_and_keeps_none(tmp
     assert [file.name for file in tmp_path.iterdir()] == ["x.csv"]
 
 
+def test_a_folder_whose_sidecar_a_kill_left_out_is_still_the_studys(tmp_path, monkeypatch):
+    write_json = artefacts.write_json
+    monkeypatch.setattr(artefacts, "write_json", lambda path, about: about or write_json(path, about))
+    for _ in range(2):  # the second time the folder of the first is in the way
+        with artefacts.write(tmp_path / "model", {"seed": 1}) as draft:
+            draft.mkdir()
+            (draft / "weights").touch()
+    assert artefacts.about(tmp_path / "model") == {}
+
+
 def test_json_is_read_as_it_was_written_and_what_json_does_not_know_is_text(tmp_path):
     content = {"checksum": "a", "b": [1, None, 0.1], "path": Path("/x"), "of": {1: (2, 3)}}
     found = artefacts.read_json(artefacts.write_json(tmp_path / "x.json", content))

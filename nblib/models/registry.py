@@ -50,7 +50,7 @@ def names() -> frozenset[str]:
 
 def find(name: str) -> ModelSpec | None:
     """The registered encoder of a name, or of an id on the hub."""
-    by_hub = {spec.hub: spec for spec in entries().values() if spec.hub}
+    by_hub = {spec.hub: spec for spec in entries().values() if spec.hub and not spec.query_encoder}
     return entries().get(name) or by_hub.get(name)
 
 

