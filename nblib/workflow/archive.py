@@ -1,4 +1,4 @@
-"""The archive of reference predictions, with which (`nblib unpack official`) notebooks 08, 09, 10 and 13 need no model; and that
+"""The archive of reference predictions, with which (`nblib unpack official`) notebooks 08, 09, 10 and 13 score no model; and that
 of an unfinished run, which goes on from it in another clone."""
 
 import io
@@ -19,6 +19,7 @@ PARTS = ["trainings/*/*", "scores/*/*", "results/*", "figures/04_encoder_trainin
 REST = ["notebooks/**/*.ipynb", "figures/**/*", "adapters/*", "synthesis/*", "triples/**/*"]
 COMPARING = ("08_hedge_trainings", "09_nevir_architectures", "10_semantoneg_families")
 NAMES = "names.json"  # of all files of an unfinished run
+ABSENT = "No predictions at {}: the official run alone has them, in git; of an unfinished run, once `nblib pack` has packed it."
 PARAMETERS = {name[:2]: f"{name[:2]}_parameters.json" for name in COMPARING}  # by the notebook's number
 
 
@@ -35,7 +36,8 @@ def unfinished(scale: str) -> Path:
 def pack(scale: str, target: Path, over: Path | None = None) -> None:
     """Pack a run's predictions, with their SHA-256 beside them; the same files always give the same bytes. Over another archive
     the executed notebooks, figures and adapters are packed, too; of all files only those that differ from the other archive's,
-    and the names of all, as some of the other archive's may be out of date."""
+    and the names of all, as some of the other archive's may be out of date. A StudyError: there is no such run, or no other
+    archive."""
     run, contents = paths.resolve(f"runs/{scale}"), {}
     for name, parameters in zip(COMPARING, PARAMETERS.values(), strict=True):
         executed = run / "notebooks" / f"{name}.ipynb"
@@ -48,6 +50,10 @@ def pack(scale: str, target: Path, over: Path | None = None) -> None:
     files = {file for file in files if file.is_file() and not file.name.endswith(".partial.ipynb")}
     contents |= {file.relative_to(run).as_posix(): file.read_bytes() for file in files}
     if over:
+        if not files:
+            raise StudyError(f"Nothing to pack in {run}. Run: make study SCALE={scale}")
+        if not over.is_file():
+            raise StudyError(ABSENT.format(over))
         with tarfile.open(artefacts.check(over)) as tar:
             known = {member.name: tar.extractfile(member).read() for member in tar}
         names = json.dumps(sorted(contents)).encode()
@@ -65,7 +71,7 @@ def unpack(source: Path, run_dir: str | Path, over: Path | None = None) -> tuple
     packed over another needs that one, too. A StudyError: there is no archive, or it is damaged; then nothing is unpacked."""
     run = paths.writable_folder(run_dir)
     if not source.is_file():
-        raise StudyError(f"No predictions at {source}: of the reference runs the official one alone has them, in git.")
+        raise StudyError(ABSENT.format(source))
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=run) as draft:
         for one in filter(None, [over, source]):
             artefacts.unpack(one, draft)

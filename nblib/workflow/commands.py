@@ -145,7 +145,7 @@ def score(given: argparse.Namespace) -> None:
 
 
 def unpack(given: argparse.Namespace) -> None:
-    """unpack the predictions of the reference run, so that notebooks 08 to 10 and 13 need no model"""
+    """unpack the predictions of the reference run, so that notebooks 08 to 10 and 13 score no model"""
     from nblib.workflow import archive
 
     run_dir = given.run_dir or f"runs/{given.scale}"
@@ -160,7 +160,7 @@ def unpack(given: argparse.Namespace) -> None:
     names = {number: next(paths.NOTEBOOKS.glob(f"{number}_*.ipynb")).name for number in parameters}
     commands = [f"  nblib run {n} {run_dir}/notebooks/{names[n]} {parameters[n]}" for n in parameters]
     commands += [f"  nblib report {given.scale}"] * (given.run_dir is None)
-    summary = f"{run_dir}: {unpacked} files unpacked, {kept} were there and are kept. No model is needed for"
+    summary = f"{run_dir}: {unpacked} files unpacked, {kept} were there and are kept. No model is scored by"
     sys.stdout.write("\n".join([summary, *commands]) + "\n")
 
 

@@ -8,6 +8,8 @@ notebook runs once for each model, the executed copies alone, which show the fig
 import math
 import re
 import shutil
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 from nblib import artefacts, paths
@@ -17,7 +19,8 @@ from nblib.workflow import archive, documents
 WITH_NOTEBOOKS = {"official"}
 LABEL = re.compile(r">([^<]*)</text>")  # of an SVG
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)")
-# By how much two numbers may differ: a share of the larger, or so many units of the last printed digit; coordinates by points
+# By how much two numbers may differ: a share of the larger, or so many units of the last printed digit (a whole number by none);
+# coordinates by points
 RELATIVE, UNITS, POINTS = 2e-4, 1.5, 0.5
 # What follows from numbers: the fingerprint of weights trained here, the name of a shape in an SVG
 DIGEST = re.compile(r"\b[0-9a-f]{64}\b|(?<=[#\"])[mp][0-9a-f]{10}\b")
@@ -46,10 +49,10 @@ def _same(one: str, other: str, points: float = 0) -> bool:
     if NUMBER.sub("", one) != NUMBER.sub("", other):
         return False
     pairs = zip(NUMBER.findall(one), NUMBER.findall(other), strict=True)
+    units = ((a, b, max(_unit(a), _unit(b))) for a, b in pairs if a != b)
     return all(
-        math.isclose(float(a), float(b), rel_tol=RELATIVE, abs_tol=points or UNITS * max(_unit(a), _unit(b)))
-        for a, b in pairs
-        if a != b
+        math.isclose(float(a), float(b), rel_tol=RELATIVE, abs_tol=points or UNITS * unit * (unit < 1))
+        for a, b, unit in units
     )
 
 
@@ -76,7 +79,7 @@ def record(scale: str) -> dict[str, list[str]]:
     if scale in WITH_NOTEBOOKS:
         trainings = run.glob("trainings/*/training.json")
         swept = {file.parent.name for file in trainings if artefacts.read_json(file).get("variant")}  # too many to keep
-        executed = files(run / "notebooks")
+        executed = {name: file for name, file in files(run / "notebooks").items() if ".partial." not in name}
         notebooks = {f"notebooks/{name}": file for name, file in executed.items() if file.stem not in swept}
         _check_commits(notebooks, scale)
         by_model = {name.split("/")[0] for name in executed if "/" in name}
@@ -94,10 +97,11 @@ def record(scale: str) -> dict[str, list[str]]:
 
 
 def _check_commits(notebooks: dict[str, Path], scale: str) -> None:
-    """Refuse executed notebooks of uncommitted code, or of more than one commit."""
+    """Refuse executed notebooks of uncommitted code, or of another commit than most."""
     named = {name: set(STATE.findall(file.read_text(encoding="utf-8"))) for name, file in notebooks.items()}
-    commits = sorted(set().union(*named.values()))
-    wrong = {one for one in commits if one.endswith("+changes") or one == "unknown"} or set(commits[1:])
+    commits = [one for one, _ in Counter(chain.from_iterable(named.values())).most_common()]
+    clean = [one for one in commits if one != "unknown" and not one.endswith("+changes")]
+    wrong = set(commits) - set(clean[:1])
     if those := [name for name, own in named.items() if own & wrong]:
         raise StudyError(
             f"A record needs one clean commit, and this run names {', '.join(commits)}: {len(those)} notebooks, first "

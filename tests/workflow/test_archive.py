@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tarfile
 
 import numpy as np
@@ -98,6 +99,9 @@ def test_an_unfinished_run_goes_on_in_another_clone_and_without_an_archive_it_sa
     assert (project / "runs/again/results/07_small.csv").read_text() == "newer"
     with pytest.raises(StudyError, match=r"No predictions at .*quick"):
         archive.unpack(archive.archive("quick"), "runs/again")
+    shutil.rmtree(project / "runs/toy")
+    with pytest.raises(StudyError, match=r"Nothing to pack in .*toy"):
+        archive.pack("toy", archive.unfinished("toy"), archive.archive("toy"))
 
 
 def test_the_command_says_what_to_do_next(project, capsys):

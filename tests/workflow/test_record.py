@@ -44,6 +44,7 @@ FOUND = {"new": ["scoreboard.csv", "sub/fig.svg"], "changed": ["changed.csv"], "
         ("x.csv", "all-MiniLM-L6-v2,1", "all-MiniLM-L6-v3,1", False),  # a name's digits are no number
         ("x.csv", "812345.1", "812399.9", True),  # less than a five-thousandth
         ("x.csv", "1e-05", "3e-05", False),
+        ("x.csv", "1 of 3, 1 against", "2 of 3, 0 against", False),  # no rounding changes a count
         ("x.svg", "M 10.24 3.1", "M 10.61 3.0", True),  # half a point
         ("x.svg", "M 10.24 3.1", "M 11.24 3.1", False),
         ("x.svg", "<text>r = 82.0</text>", "<text>r = 82.1</text>", True),  # a label's number as a table's
@@ -92,6 +93,7 @@ def with_notebooks(project, tmp_path, monkeypatch):
 def test_executed_notebooks_and_predictions_are_recorded_below_the_figures(with_notebooks, tmp_path):
     notebook, by_model = "notebooks/09_nevir_architectures.ipynb", "notebooks/sub/tiny.ipynb"
     execute(tmp_path / "runs/toy" / by_model, "abc123")
+    execute(tmp_path / "runs/toy/notebooks/sub/failed.partial.ipynb", "def456")
     new = set(record.record("toy")["new"])
     assert {notebook, by_model, "predictions.tar.xz"} <= new
     assert "sub/fig.svg" not in new, "the executed copies of a notebook that runs for each model show its figures"
@@ -100,7 +102,7 @@ def test_executed_notebooks_and_predictions_are_recorded_below_the_figures(with_
     assert record.record("toy") == {"new": [], "changed": [], "gone": [], "texts": []}
 
 
-@pytest.mark.parametrize("state", ["abc123+changes", "def456", "unknown"])
+@pytest.mark.parametrize("state", ["abc123+changes", "aaa111", "def456", "unknown"])
 def test_notebooks_of_uncommitted_code_or_of_two_commits_are_refused(with_notebooks, tmp_path, state):
     execute(tmp_path / "runs/toy/notebooks/07_encoder_benchmarks/tiny.ipynb", state)
     before = tree(tmp_path / "figures")
