@@ -111,8 +111,8 @@ def corrected_resampled_t(differences: Values, n_train: float, n_test: float) ->
     """95 % interval of the mean difference of two methods over random splits, whose training parts overlap, of so many items
     (Nadeau and Bengio 2003)."""
     spread = np.std(differences, ddof=1) * np.sqrt(1 / len(differences) + n_test / n_train)
-    low, high = student_t.interval(0.95, len(differences) - 1, loc=np.mean(differences), scale=spread)
-    return float(low), float(high)
+    mean, half = np.mean(differences), student_t.ppf(0.975, len(differences) - 1) * spread
+    return float(mean - half), float(mean + half)
 
 
 def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
@@ -128,7 +128,7 @@ def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
 def mcnemar(first: pd.Series, second: pd.Series) -> dict[str, float]:
     """The exact McNemar test of two systems by whether an item is right, by id: difference (points, second minus first),
     only_first, only_second (items that one alone gets right), p."""
-    one, other = (column.astype(bool) for column in (first, second.reindex(first.index)))
+    one, other = (column.astype(bool) for column in (first, second.loc[first.index]))
     alone = {"only_first": int((one & ~other).sum()), "only_second": int((other & ~one).sum())}
     p = binomtest(alone["only_first"], sum(alone.values())).pvalue if any(alone.values()) else 1.0
     return {"difference": 100 * (other.mean() - one.mean()), **alone, "p": float(p)}

@@ -18,8 +18,6 @@ PROJECT = tomllib.loads((paths.PROJECT_ROOT / "pyproject.toml").read_text(encodi
 CONDA = yaml.safe_load((paths.PROJECT_ROOT / "environment.yml").read_text(encoding="utf-8"))
 DECLARED = [Requirement(line) for line in PROJECT["dependencies"]]
 DEVELOPMENT = [Requirement(line) for line in PROJECT["optional-dependencies"]["dev"]]
-
-
 # Declared and imported nowhere: what opens the notebooks, shows tqdm's bars there and runs the Snakefile with its progress; what
 # pandas reads Parquet and styles tables with; what transformers trains, and reads 4-bit weights and a tokenizer with; what Sphinx
 # loads by name.
@@ -27,8 +25,6 @@ NOT_IMPORTED = {
     "jupyterlab", "ipywidgets", "snakemake", "snakemake-logger-plugin-rich", "pyarrow", "jinja2", "accelerate", "gguf",
     "sentencepiece", "myst-nb", "sphinx-book-theme",
 }  # fmt: skip
-
-
 LINES = (paths.PROJECT_ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 PINS = [Requirement(line) for line in LINES if line.strip() and not line.startswith("#")]
 PINNED = {canonicalize_name(pin.name): pin for pin in PINS}

@@ -104,6 +104,7 @@ def test_random_splits_are_corrected_for_their_overlap():
     assert stats.corrected_resampled_t(gains, 1e9, 1) == pytest.approx(tuple(usual))
     wider = stats.corrected_resampled_t(gains, 3, 2)  # three times the variance
     assert np.ptp(wider) == pytest.approx(3**0.5 * np.ptp(usual))
+    assert stats.corrected_resampled_t([0.0, 0.0], 3, 2) == (0, 0)
 
 
 def test_fishers_interval_is_scipys():

@@ -47,7 +47,7 @@ def compare(run_dir: str | Path, bases: Mapping[str, str], task: str) -> pd.Data
 def best_threshold(pairs: pd.DataFrame) -> float:
     """The cosine with the greatest difference of paraphrases and negations above it, in shares (Youden's J)."""
     negations, paraphrases, cosines = roc_curve(pairs.same, pairs.similarity)
-    return float(cosines[np.argmax(paraphrases - negations)])
+    return float(cosines[1:][np.argmax((paraphrases - negations)[1:])])  # the first is infinite, with nothing above it
 
 
 def calibration_error(pairs: pd.DataFrame) -> float:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from nblib import artefacts, paths, stats
 from nblib.benchmarks import catalogue, scoring
+from nblib.errors import StudyError
 from nblib.training import records
 
 # Of Truong's "Average", without M3-Counterfactual
@@ -98,8 +99,11 @@ def describe_highest(plane: pd.DataFrame) -> str:
 
 def choose_recipe(means: pd.DataFrame) -> str:
     """The recipe that the rule of notebook 08 (section 9) chooses, of dev scores by recipe (rows, the base first) and set: the
-    highest mean on negation of those whose STSB dev is at most a point below the base's; within half a point the first."""
+    highest mean on negation of those whose STSB dev is at most a point below the base's; within half a point the first. A
+    StudyError where there is none."""
     able = means[1:][means[GENERAL].iloc[1:] >= means[GENERAL].iloc[0] - 1]
+    if able.empty:
+        raise StudyError(f"Every recipe loses more than a point of {GENERAL}, so the rule chooses none.")
     return able.index[able[NEGATION] >= able[NEGATION].max() - 0.5][0]
 
 
@@ -129,8 +133,8 @@ def dev_scores(run_dir: str | Path, names: Sequence[str]) -> pd.DataFrame:
 
 
 def dev_changes(run_dir: str | Path, names: Sequence[str]) -> pd.DataFrame:
-    """The other trainings against the first, by paired bootstrap over clusters of dev items: training, set (`GENERAL`, those on
-    negation, `NEGATION`: their mean), difference, low, high (points, 95 % interval), n."""
+    """The other trainings against the first, by paired bootstrap over clusters of dev items: training, set (the general one,
+    those on negation, `NEGATION`: their mean), difference, low, high (points, 95 % interval), n."""
     scores, rows = dev_scores(run_dir, names).set_index(["training", "set"]), []
     first, *others = (
         {str(key): part.dropna(axis=1, how="all") for key, part in table.groupby("set", sort=False)}
@@ -138,7 +142,7 @@ def dev_changes(run_dir: str | Path, names: Sequence[str]) -> pd.DataFrame:
     )
     for name, own in zip(names[1:], others, strict=True):
         drawn = {one: 100 * scoring.change_replicates(before, own[one]) for one, before in first.items()}
-        drawn[NEGATION] = np.mean([drawn[one] for one in first if one != GENERAL], axis=0)
+        drawn[NEGATION] = np.mean([drawn[one] for one in first if scores.kind[name, one] == "negation"], axis=0)
         for one, replicates in drawn.items():
             difference = scores.value[name, one] - scores.value[names[0], one]
             rows.append((name, one, difference, *stats.percentile_interval(replicates), scores.n[name, one]))

@@ -82,7 +82,7 @@ def authored() -> pd.DataFrame:
     """The study's own anchors, those held out aside: `ANCHOR_COLUMNS`, with the ids they have."""
     table = corpora.load("authored_triples")
     table = table[~table.id.isin(held_out_ids())].reset_index(drop=True)
-    return _pool(table.assign(source="authored")).assign(id=table.id)
+    return _pool(table.assign(source="authored")).drop(columns="id").merge(table[["id", "anchor"]])[ANCHOR_COLUMNS]
 
 
 POOLS = {"authored": authored, "stand-ins": proxies, "official": official}

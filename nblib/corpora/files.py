@@ -30,7 +30,7 @@ TYPES = {  # of a column: what its cells must be, in Python and in words
 def table(
     path: str | Path, texts: Sequence[str], optional: Sequence[str] = (), key: Sequence[str] = ("id",)
 ) -> pd.DataFrame:
-    """Columns of texts by place of the row, and optional ones, None where empty. StudyError: see `read` and `check`."""
+    """Columns of texts by place of the row, and optional ones, missing where empty. StudyError: see `read` and `check`."""
     columns = {**dict.fromkeys(texts, "str"), **dict.fromkeys(optional, "optional")}
     return check(read(path), columns, key, str(path)).replace("", None)
 
@@ -91,6 +91,10 @@ def _cells(text: str, file: Path) -> dict[str, dict]:
             place, end = f"line {end + 1}", reader.line_num  # a text may have several lines
             if not names:
                 names = [name.strip().lower() for name in cells]
+                if len(set(names)) < len(names):
+                    raise StudyError(
+                        f"{file}, {place}: two columns have one name ({', '.join(names)}). Rename or remove one."
+                    )
             elif any(map(str.strip, cells)):
                 rows[place] = dict(zip(names, cells, strict=False))
                 if not len(rows[place]) == len(cells) == len(names):

@@ -43,8 +43,8 @@ def split(anchors: pd.DataFrame, dev: int = 100, seed: int = 0) -> pd.DataFrame:
     check_numbers(seed)
     apart = anchors.id.isin(authored.held_out_ids())
     rest = anchors[~apart].sample(frac=1, random_state=seed)
-    if not 0 <= dev < len(rest):
-        raise StudyError(f"There are {len(rest)} anchors for dev and training; {dev} for dev leaves none to train on.")
+    if not 0 < dev < len(rest):
+        raise StudyError(f"There are {len(rest)} anchors for dev and training; {dev} for dev leaves none on one side.")
     parts = {"train": rest[dev:], "dev": rest[:dev], "held out": anchors[apart]}
     return pd.concat([part.assign(split=name) for name, part in parts.items()], ignore_index=True)
 
@@ -126,7 +126,7 @@ def save(folder: str | Path, tables: dict[str, pd.DataFrame], threshold: int, se
 
 
 def load_variants(variants: str | Path) -> pd.DataFrame:
-    """The "authored" anchors with their variants, or those of a file: id, anchor, `VARIANTS`; None where a file has none:
+    """The "authored" anchors with their variants, or those of a file: id, anchor, `VARIANTS`; missing where a file has none:
     entailment, word_cue, phrase_cue. StudyError: see `files.table` and `_read`."""
     return corpora.load("authored_triples") if variants == "authored" else _read(variants).reset_index(drop=True)
 

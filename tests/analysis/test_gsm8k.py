@@ -128,7 +128,6 @@ def test_agreement_counts_the_items_both_labelled_and_its_kappa_is_scikit_learns
 
 
 def count(labels):
-    """One pass."""
     return count_types(pd.DataFrame({"ann 1": labels})).set_index("category")
 
 
@@ -139,24 +138,16 @@ def test_the_papers_eight_types_are_the_categories_each_with_an_example():
     assert table.percent.sum() == 100
 
 
-def test_no_share_below_thirty_errors():
-    labels = ["hallucination"] * 20 + [UNDECIDED] * 9
-    few = count(labels)
+def test_types_are_counted_by_pass_and_no_share_is_given_below_thirty_errors():
+    few = count(["hallucination"] * 20 + [UNDECIDED] * 9)
     assert few[["share", "low", "high"]].isna().all(axis=None)
     assert few.errors["hallucination"] == 20
-    labels = ["hallucination"] * 15 + [UNDECIDED] * 15
-    many = count(labels)
+    many = count(["hallucination"] * 15 + [UNDECIDED] * 15)
     assert many.share["hallucination"] == 50
     assert many.low["hallucination"] < 50 < many.high["hallucination"]
     assert many.errors.sum() == 30 and set(many.n) == {30}
     assert many.metric["repetition"] == "share_repetition" and many.metric[UNDECIDED] == ""
     assert many.share["repetition"] == 0 < many.high["repetition"]
-
-
-def test_types_are_counted_by_pass():
-    labels = pd.DataFrame({"ann 1": ["repetition", "repetition", UNDECIDED], "ann 2": ["repetition", None, None]})
-    table = count_types(labels).set_index(["labelled_by", "category"])
-    assert len(table) == 2 * len(LABELS)
-    assert table.loc[("ann 1", "repetition"), "errors"] == 2
-    assert table.loc[("ann 1", UNDECIDED), "errors"] == 1
-    assert table.errors["ann 2"].sum() == 1
+    passes = pd.DataFrame({"ann 1": ["repetition"] * 2, "ann 2": ["repetition", None]})
+    errors = count_types(passes).set_index(["labelled_by", "category"]).errors
+    assert (len(errors), errors["ann 1", "repetition"], errors["ann 2"].sum()) == (2 * len(LABELS), 2, 1)

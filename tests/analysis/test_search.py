@@ -28,7 +28,6 @@ def test_an_excerpt_shows_the_words_in_which_a_pair_differs():
     expected = "The Fallow fraud case … the morning. The jury believed the night porter,"
     assert search.excerpt(pair.doc1, pair.doc2).startswith(expected)
     assert "The jury did not believe the night porter" in search.excerpt(pair.doc2, pair.doc1)
-    assert search.excerpt("one two three", "one 2 three") == "one two three"
-    assert search.excerpt("a b c", "") == "a b c"
+    assert (search.excerpt("a two c", "a 2 c"), search.excerpt("a b c", "")) == ("a two c", "a b c")
     for row in pairs.itertuples():
         assert search.excerpt(row.doc1, row.doc2) != search.excerpt(row.doc2, row.doc1), row.Index

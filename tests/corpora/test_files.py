@@ -54,7 +54,7 @@ REFUSED = {
     "header.csv": (HEADER.encode(), "no rows, and needs rows with id, text"),
     "no header.csv": (b"a,b\nc,d", "columns a, b, and needs rows with id, text"),
     "missing column.csv": (b"id,txt\na,b", "columns id, txt, and needs rows with text"),
-    "two columns.csv": (b"id,text,Text\na,b,c", "line 2: 3 cells in the columns id, text, text"),
+    "two columns.csv": (b"id,text,Text\na,b,c", "line 1: two columns have one name \\(id, text, text\\)"),
     "missing cell.csv": (b"id,text\n\na", "line 3: 1 cells in the columns id, text"),
     "further cell.csv": (b"id,text\na,Yes, he did", "line 2: 3 cells in the columns id, text"),
     "empty cell.csv": (b'id,text\n"a","b\nc"\nb, ', "line 4: text must be a text"),
