@@ -14,6 +14,7 @@ from nblib.analysis import claims, matrix
 from nblib.results import exhibits, measurements, scoreboard, words
 
 WIDTH = 120  # characters of a line
+FEW = 5  # claims of a verdict; more are listed by paper
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # Head of a column → benchmark
 HEADLINE = {
@@ -53,9 +54,9 @@ def _verdicts(record: Path) -> str:
         counted = name in (claims.PARTLY, claims.NOT_SUPPORTED)
         texts = rows.id.map(short) + (" (" + rows.holds + ")" if counted else "")
         by_paper = texts.groupby(rows.paper, sort=False)
-        said = " ".join(f"{paper.capitalize()}: {'; '.join(part)}." for paper, part in by_paper)
-        if said:
-            line = f"- **{name.capitalize()}.** {said}"
+        said = [f"{paper.capitalize()}: {'; '.join(part)}." for paper, part in by_paper]
+        for line in said if len(rows) > FEW else filter(None, [" ".join(said)]):
+            line = f"- **{name.capitalize()}.** {line}"
             listed.append(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
     return "\n".join([claims.counts(checked), "", *listed])
 
