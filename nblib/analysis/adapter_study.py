@@ -188,6 +188,7 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
     table["accuracy"], table["sd"] = groups.accuracy.mean().where(complete), groups.accuracy.std().where(complete)
     plain = runs[runs.k == 0].set_index(["split", "repeat"]).accuracy
     gains = runs.accuracy - plain.reindex(pd.MultiIndex.from_frame(runs[["split", "repeat"]])).to_numpy()
+    table[["gain", "low", "high"]] = np.nan
     for key in table.index[complete & (table.n_train > 0)]:
         gain, sizes = gains.loc[groups.groups[key]], table.loc[key, ["n_train", "n_test"]]
         table.loc[key, ["gain", "low", "high"]] = gain.mean(), *stats.corrected_resampled_t(gain, *sizes)
