@@ -45,8 +45,10 @@ def write(path: str | Path, about: Mapping[str, Any] | None = None) -> Iterator[
     with paths.write_atomically(path) as draft:
         yield draft
         described = None if about is None else {**provenance(**about), SHA256: sha256(draft)}
-        # After a kill none is better than that of the old artefact; an empty one leaves a folder replaceable
-        sidecar(path).unlink(missing_ok=True) if described is None else write_json(sidecar(path), {})
+        if described is None:
+            sidecar(path).unlink(missing_ok=True)
+        else:  # after a kill an empty one is better than that of the old artefact, and leaves a folder replaceable
+            write_json(sidecar(path), {})
     if described:
         write_json(sidecar(path), described)
 

@@ -50,8 +50,8 @@ class ExplicitNegativesLoss(EmbeddingLoss):
 
 class SymmetricSupConLoss(EmbeddingLoss):
     """Supervised contrastive loss with two classes an anchor: the anchor and its positives, and its negatives. Every text is a
-    query in turn, which moves towards its class and away from all else in the batch. The study's own addition: as L_out of Khosla
-    et al. (2020), but for a positive the query's other positives are not in the denominator.
+    query in turn, which moves towards its class and away from all else in the batch. The study's own addition: L_out of Khosla et
+    al. (2020), without the query's other positives in the denominator.
 
     Args:
         positives: how many of the columns after the anchor are positives; the others are negatives.

@@ -55,9 +55,10 @@ def _verdicts(record: Path) -> str:
         texts = rows.id.map(short) + (" (" + rows.holds + ")" if counted else "")
         by_paper = texts.groupby(rows.paper, sort=False)
         said = [f"{paper.capitalize()}: {'; '.join(part)}." for paper, part in by_paper]
-        for line in said if len(rows) > FEW else filter(None, [" ".join(said)]):
-            line = f"- **{name.capitalize()}.** {line}"
-            listed.append(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+        if len(rows) <= FEW:
+            said = [" ".join(said)] * bool(said)
+        lines = [f"- **{name.capitalize()}.** {one}" for one in said]
+        listed += [textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines]
     return "\n".join([claims.counts(checked), "", *listed])
 
 

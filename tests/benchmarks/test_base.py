@@ -50,7 +50,7 @@ def test_the_models_own_similarity_is_used_but_semantoneg_forces_cosine():
         assert found.correct.tolist() == [right]
     assert predict(SemAntoNeg, [question(ask="input")], long_negative, similarity="dot").correct.all()
     adapted = BiEncoder(written(long_negative, similarity="dot"))
-    adapted.adapter = {"weighting": "original norms"}  # whose similarity is the dot product of the weighted vectors
+    adapted.adapter = "original_norms"  # whose similarity is the dot product of the weighted vectors
     assert not SemAntoNeg("mini").predict(adapted, pd.DataFrame([question(ask="input")])).correct.any()
 
 
