@@ -22,7 +22,7 @@ from nblib.benchmarks import catalogue
 from nblib.benchmarks.base import Benchmark, Choice, ScoreError
 from nblib.benchmarks.nevir import NevIR
 from nblib.models import registry
-from nblib.models.rankers import TOKENS, LateInteraction
+from nblib.models.rankers import MAXSIM, LateInteraction
 from nblib.models.systems import BiEncoder, System
 from nblib.results import measurements
 
@@ -163,7 +163,7 @@ def describe(system: System, run_dir: str | Path) -> None:
     """Write what was scored to `system.json`, for `about`; of late interaction also the `alignment` of the first authored
     question with both documents (Weller's Figures 9 and 10)."""
     known = {name: getattr(system, name) for name in ("name", "architecture", "fingerprint", "source")}
-    known |= {"parameters": parameters(system), **training(system.source.removeprefix(TOKENS))}
+    known |= {"parameters": parameters(system), **training(system.source.removeprefix(MAXSIM))}
     known |= {"base": system.base, "adapter": system.adapter} if system.base else {}
     known["commit"] = artefacts.commit()
     folder = folder_of(run_dir, system.name)

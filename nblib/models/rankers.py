@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from torch import nn
 
 MAXSIM = "maxsim:"
-TOKENS = "token vectors of "  # where a MaxSim's source begins
 CHUNK = 64  # documents whose token vectors are held at once: half a megabyte each
 BATCH = 16  # pairs that monoT5 reads at once
 
@@ -160,7 +159,7 @@ def token_maxsim(encoder: Encoder) -> LateInteraction:
     modules = [encoder.model[0], mask, Normalize(module_input_name="token_embeddings")]
     prompts = {role: encoder.prompt(role) for role in ("query", "document")}
     model = MultiVectorEncoder(modules=modules, device=str(encoder.model.device), prompts=prompts).eval()
-    return LateInteraction(model, f"maxsim-{encoder.name}", f"{TOKENS}{encoder.source or encoder.name}")
+    return LateInteraction(model, f"maxsim-{encoder.name}", f"{MAXSIM}{encoder.source or encoder.name}")
 
 
 class CrossEncoder(Ranker):
