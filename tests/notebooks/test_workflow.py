@@ -123,12 +123,8 @@ def test_every_scale_can_be_planned_with_parameters_that_the_notebooks_have(scal
 
 
 def test_on_a_cluster_each_training_asks_for_its_gpu():
-    profile = ["--configfile", "config/paper.yaml", "--profile", "config/slurm"]
-    run = subprocess.run(
-        [sys.executable, "-m", "snakemake", *profile, "-n", "--nolock"],
-        cwd=paths.PROJECT_ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    trainings = [rule for rule in run.stdout.split("\nrule ") if rule.startswith("llm_lora")]
+    said = snakemake("--configfile", "config/paper.yaml", "--profile", "config/slurm", "-n")
+    trainings = [rule for rule in said.split("\nrule ") if rule.startswith("llm_lora")]
     assert len(trainings) == 3
     assert all("gpu=1" in rule and "runtime=7200" in rule and "mem_mb=64000" in rule for rule in trainings)
 

@@ -7,19 +7,16 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
-from nblib import corpora
+from nblib import corpora, paths
 from nblib.corpora import authored, triples
 from nblib.errors import StudyError
 from nblib.training import data
 from nblib.training.data import Kind
+from nblib.workflow import run_notebook, sweeps
 
-KINDS = {
-    "statements": {"loss": "symmetric-supcon", "repeats": 2},
-    "contrast": {"loss": "paired queries"},
-    "exclusions": {"loss": "in-batch"},
-    "retention": {"loss": "retention", "weight": 0.3, "sizes": {"authored": 100, "definitions": 101}},
-}
+RECIPE = yaml.safe_load((paths.PROJECT_ROOT / "config/trainings/hedge-3.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +26,16 @@ def split_anchors():
 
 @pytest.fixture(scope="module")
 def mixture(split_anchors):
-    return data.load("mixture", split_anchors, kinds={name: Kind(**own) for name, own in KINDS.items()})
+    kinds = {name: Kind(**own) for name, own in RECIPE["kinds"].items()}
+    return data.load(RECIPE["training_data"], split_anchors, kinds=kinds, size=RECIPE["size"])
+
+
+def test_the_recipe_for_any_encoder_is_that_of_the_one_that_ships():
+    run_notebook.check_parameters(paths.NOTEBOOKS / "04_encoder_training.ipynb", RECIPE)
+    config = yaml.safe_load((paths.PROJECT_ROOT / "config/official.yaml").read_text())
+    shipped = sweeps.declared(config)["mpnet-two-epochs-s0"]
+    del shipped["kinds"]["retention"]["sizes"]["general"]  # needs the official folder
+    assert RECIPE.items() <= shipped.items()
 
 
 def test_of_triples_anchors_are_counted_and_kept_out_of_dev_data(split_anchors):
@@ -123,8 +129,8 @@ def test_every_kind_has_its_size_and_its_layout(mixture, split_anchors):
     assert (mixture.items, mixture.seen) == (len(train), set(train.id))
     assert len(parts["statements"]) == 2 * len(train)
     assert parts["contrast"].column_names == ["anchor", "twin", "positive", "negative"]
-    assert len(parts["exclusions"]) == 2 * len(authored.exclusions("train")), "two triples an item"
-    assert len(parts["retention"]) == 201 // 4 and len(parts["retention"].column_names) == 8
+    assert len(parts["exclusions"]) == 2 * len(authored.exclusions("train")), "each twice an epoch"
+    assert len(parts["retention"]) == 2000 // 4 and len(parts["retention"].column_names) == 8
 
 
 def test_a_mixture_without_statements_is_counted_by_its_examples(split_anchors):
@@ -139,11 +145,9 @@ def test_no_held_out_text_is_used_for_retention(mixture, split_anchors):
 
 
 @pytest.mark.parametrize(("loss", "queries"), [("cross-entropy", 4), ("in-batch MaxSim", 2)])
-def test_other_architectures_take_the_mixture_too(loss, queries, split_anchors, monkeypatch):
-    few = {name: getattr(authored, name)("train").head(3) for name in ("contrast_passages", "exclusions")}
-    for name, table in few.items():
-        monkeypatch.setattr(authored, name, lambda split, table=table: table)
-    kinds = {"contrast": Kind(loss), "exclusions": Kind(loss, share=1 / 3)}
+def test_other_architectures_take_the_mixture_too(loss, queries, split_anchors):
+    contrast, exclusions = authored.contrast_passages("train"), authored.exclusions("train")
+    kinds = {"contrast": Kind(loss), "exclusions": Kind(loss, share=3 / len(exclusions))}
     parts = data.load("mixture", split_anchors, kinds=kinds).datasets
-    assert {kind: len(part) for kind, part in parts.items()} == {"contrast": 3 * queries, "exclusions": queries}
+    assert len(parts["contrast"]) == queries * len(contrast) and len(parts["exclusions"]) == 3 * queries
     assert np.all([len(part.column_names) == 3 for part in parts.values()])
