@@ -30,8 +30,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; an error that the user can correct is a message without a traceback."""
-    given = parser().parse_args(arguments)
     try:
+        given = parser().parse_args(arguments)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: drafts are removed
         given.run(given)
     except BrokenPipeError:  # `nblib … | head`: nobody reads on

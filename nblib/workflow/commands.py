@@ -4,6 +4,7 @@ import argparse
 import logging
 import re
 import sys
+from pathlib import Path
 
 from nblib import paths
 from nblib.errors import StudyError
@@ -12,6 +13,7 @@ RUN = """
   nblib run 07 runs/mine.ipynb -p system all-MiniLM-L6-v2
   nblib run 04 runs/04.ipynb -p name=mine -p base=path/to/encoder -p epochs=3
   nblib run 08 runs/08.ipynb -y '{scale: quick, run_dir: runs/quick}'
+  nblib run 04 runs/04.ipynb -p base all-MiniLM-L6-v2 -f config/trainings/hedge-3.yaml
 
 The parameters are those of the notebook's parameters cell. An unknown parameter, or a value of another type, is an error.
 Relative paths in parameters start at the project's folder."""
@@ -54,6 +56,7 @@ def add_parsers(commands: argparse._SubParsersAction) -> None:
     pair = "a parameter: NAME VALUE or NAME=VALUE, the value a text as it is, any other in YAML; may be repeated"
     add("-p", dest="pairs", nargs="+", action="append", default=[], metavar=("NAME", "VALUE"), help=pair)
     add("-y", dest="mapping", default="{}", metavar="YAML", help="several parameters as YAML or JSON")
+    add("-f", dest="mapping", type=lambda file: Path(file).read_text(), metavar="FILE", help="the same, from a file")
     add = command(score, SCORE)
     systems = "an encoder (a registered name, a folder, an id on the hub), <encoder>+<adapter file>, Random, TF-IDF, "
     systems += "maxsim:<encoder>, or any other name of data/registries/rankers.yaml"
