@@ -55,8 +55,9 @@ def add_parsers(commands: argparse._SubParsersAction) -> None:
     add("output", help="the file for the executed copy")
     pair = "a parameter: NAME VALUE or NAME=VALUE, the value a text as it is, any other in YAML; may be repeated"
     add("-p", dest="pairs", nargs="+", action="append", default=[], metavar=("NAME", "VALUE"), help=pair)
-    add("-y", dest="mapping", default="{}", metavar="YAML", help="several parameters as YAML or JSON")
-    add("-f", dest="mapping", type=lambda file: Path(file).read_text(), metavar="FILE", help="the same, from a file")
+    several = {"dest": "mappings", "action": "append", "default": []}
+    add("-y", **several, metavar="YAML", help="several parameters as YAML or JSON")
+    add("-f", **several, type=lambda file: Path(file).read_text("utf-8"), metavar="FILE", help="the same, from a file")
     add = command(score, SCORE)
     systems = "an encoder (a registered name, a folder, an id on the hub), <encoder>+<adapter file>, Random, TF-IDF, "
     systems += "maxsim:<encoder>, or any other name of data/registries/rankers.yaml"
@@ -89,7 +90,7 @@ def run(given: argparse.Namespace) -> None:
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # tells of sockets that an interrupt has closed
     notebook = run_notebook.find_notebook(given.notebook)
-    parameters = run_notebook.read_parameters(notebook, given.mapping, given.pairs)
+    parameters = run_notebook.read_parameters(notebook, given.mappings, given.pairs)
     try:
         run_notebook.execute(given.notebook, given.output, parameters)
     except PapermillExecutionError as error:

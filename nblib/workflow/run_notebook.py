@@ -77,10 +77,10 @@ def _fits(value: object, default: object) -> bool:
     return default is None or type(value) is type(default)
 
 
-def read_parameters(notebook: Path, mapping: str, pairs: Sequence[Sequence[str]]) -> dict[str, object]:
-    """The parameters of a command line: a YAML mapping, overridden by pairs, each as [NAME, VALUE] or [NAME=VALUE].
+def read_parameters(notebook: Path, mappings: Sequence[str], pairs: Sequence[Sequence[str]]) -> dict[str, object]:
+    """The parameters of a command line: YAML mappings, where a later one wins, overridden by pairs.
 
-    A pair's value is YAML, too, but where the notebook's default is a text, it is the text as typed (or in quotes): 007, no, 1e5.
+    A pair is [NAME, VALUE] or [NAME=VALUE]. Its value is YAML, too, but where the notebook's default is a text, it is the text as typed (or in quotes): 007, no, 1e5.
 
     Raises:
         StudyError: that is not YAML, no mapping, or no pair.
@@ -88,7 +88,9 @@ def read_parameters(notebook: Path, mapping: str, pairs: Sequence[Sequence[str]]
     texts = {name for name, default in _defaults(notebook).items() if isinstance(default, str)}
     split = [pair[0].split("=", 1) if len(pair) == 1 else pair for pair in pairs]
     try:
-        given = {**(yaml.load(mapping, _Reader) or {})}
+        given = {}
+        for mapping in mappings:
+            given |= {**(yaml.load(mapping, _Reader) or {})}
         for name, value in split:
             as_typed = name in texts and value[:1] not in ("'", '"')
             given[name] = value if as_typed else yaml.load(value, _Reader)

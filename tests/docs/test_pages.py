@@ -65,12 +65,12 @@ def test_its_commands_are_known(page):
             given = cli.parser().parse_args(words[1:])
             if words[1] == "run":
                 notebook = run_notebook.find_notebook(given.notebook)
-                parameters = run_notebook.read_parameters(notebook, given.mapping, given.pairs)
+                parameters = run_notebook.read_parameters(notebook, given.mappings, given.pairs)
                 run_notebook.check_parameters(notebook, parameters)
         elif "papermill" in words:
             notebook, *rest = words[words.index("papermill") + 1 :]
             pairs = [rest[place + 1 : place + 3] for place, word in enumerate(rest) if word == "-p"]
-            run_notebook.check_parameters(ROOT / notebook, run_notebook.read_parameters(ROOT / notebook, "{}", pairs))
+            run_notebook.check_parameters(ROOT / notebook, run_notebook.read_parameters(ROOT / notebook, [], pairs))
         elif "snakemake" in words:
             files = [words[place + 1] for place, word in enumerate(words) if word in ("--configfile", "--profile")]
             assert files and all((ROOT / file).exists() for file in files)

@@ -98,19 +98,19 @@ TYPED = ["no", "007", "2024-06-01", "1e5", "null", "", "[a", "a: b", "x # y", "d
 
 @pytest.mark.parametrize(("typed", "text"), [*zip(TYPED, TYPED, strict=True), ('"no"', "no"), ("'1e5'", "1e5")])
 def test_a_text_is_taken_as_it_is_typed(notebook, typed, text):
-    read = run_notebook.read_parameters(notebook, "", [["name", typed], ["sizes", "[1, 2]"]])
+    read = run_notebook.read_parameters(notebook, [], [["name", typed], ["sizes", "[1, 2]"]])
     assert read == {"name": text, "sizes": [1, 2]}
     assert run_notebook.check_parameters(notebook, read)["name"] == text
 
 
 def test_a_command_lines_parameters_are_yaml_and_single_ones_win(notebook):
     pairs = [["a", "2"], ["c=true"], ["d", "x=y"], ["f", "-1E3"]]
-    read = run_notebook.read_parameters(notebook, "{a: 1, b: [x, 2], e: 2e-05}", pairs)
+    read = run_notebook.read_parameters(notebook, ["{a: 1, b: [x, 2], e: 0}", "{e: 2e-05}", ""], pairs)
     assert read == {"a": 2, "b": ["x", 2], "c": True, "d": "x=y", "e": 2e-5, "f": -1000.0}
-    assert run_notebook.read_parameters(notebook, "", []) == {}
+    assert run_notebook.read_parameters(notebook, [], []) == {}
     for mapping, pairs in [("{a: [", []), ("[1, 2]", []), ("", [["seed"]]), ("", [["a", "1", "2"]])]:
         with pytest.raises(StudyError, match="Not YAML, no mapping"):
-            run_notebook.read_parameters(notebook, mapping, pairs)
+            run_notebook.read_parameters(notebook, [mapping], pairs)
 
 
 @pytest.mark.parametrize("name", ["0", "nothing.ipynb", ""])
