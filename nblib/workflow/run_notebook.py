@@ -80,7 +80,8 @@ def _fits(value: object, default: object) -> bool:
 def read_parameters(notebook: Path, mappings: Sequence[str], pairs: Sequence[Sequence[str]]) -> dict[str, object]:
     """The parameters of a command line: YAML mappings, where a later one wins, overridden by pairs.
 
-    A pair is [NAME, VALUE] or [NAME=VALUE]. Its value is YAML, too, but where the notebook's default is a text, it is the text as typed (or in quotes): 007, no, 1e5.
+    A pair is [NAME, VALUE] or [NAME=VALUE]. Its value is YAML, too, but where the notebook's default is a text, it is the text
+    as typed (or in quotes): 007, no, 1e5.
 
     Raises:
         StudyError: that is not YAML, no mapping, or no pair.
