@@ -157,23 +157,25 @@ def within_semantoneg(
         StudyError: a training size of 0 or less; or see `random_splits`.
     """
     check_numbers(seed, **{"Every one of train_sizes": min(train_sizes, default=0)})
-    rows = []
+    learnt, plain = [], _uniform(vectors[0])[0]
     for split, repetitions in random_splits(sentence_sets, repeats, seed).items():
         for repeat, (train, test) in enumerate(tqdm(repetitions, desc=f"splits {split}")):
-            held_out = tuple(part[test] for part in vectors)
-            plain = 100 * unweighted(held_out).mean()
-            rows.append((split, repeat, UNWEIGHTED, 0, np.nan, 0, len(test), plain, ""))
+            learnt.append((split, repeat, UNWEIGHTED, 0, np.nan, plain, 0, test, ""))
             for weighting, k in product(WEIGHTINGS, train_sizes):
-                a, accuracy, error = np.nan, np.nan, ""
+                a, weights, error = np.nan, None, ""
                 try:
                     adapter = NegationAdapter(weighting).fit(*(part[train[:k]] for part in vectors))
-                    a = adapter.a_
-                    accuracy = 100 * _choices(held_out, adapter.weights_[None, :], weighting).mean()
+                    a, weights = adapter.a_, adapter.weights_
                 except negation_adapter.NoNegationSensitiveDimension as fault:
                     error = str(fault)
-                rows.append((split, repeat, weighting, k, a, len(train[:k]), len(test), accuracy, error))
-    columns = ["split", "repeat", "weighting", "k", "a", "n_train", "n_test", "accuracy", "error"]
-    return pd.DataFrame(rows, columns=columns)
+                learnt.append((split, repeat, weighting, k, a, weights, len(train[:k]), test, error))
+    table = pd.DataFrame(learnt, columns="split repeat weighting k a weights n_train test error".split())
+    table["n_test"], table["accuracy"] = table.test.map(len), np.nan
+    # Every item once, under all weights together, is several times faster than each test part under its own
+    for weighting, part in table[table.weights.notna()].groupby("weighting"):
+        right = _choices(vectors, np.stack([*part.weights]), weighting)
+        table.loc[part.index, "accuracy"] = [100 * right[test, column].mean() for column, test in enumerate(part.test)]
+    return table["split repeat weighting k a n_train n_test accuracy error".split()]
 
 
 def summary(runs: pd.DataFrame) -> pd.DataFrame:
