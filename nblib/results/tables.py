@@ -16,10 +16,16 @@ CSS = [
     {"selector": "td", "props": "font-variant-numeric: tabular-nums;"},
     {"selector": "caption", "props": "text-align: left; font-weight: 600; padding-bottom: .4em;"},
 ]
+LONG = 40  # rows; a longer table scrolls below its header
+HEADER = "position: sticky; top: 0; background: var(--jp-layout-color0, var(--pst-color-background, Canvas));"
+SCROLLING = [
+    {"selector": "", "props": "display: block; max-height: 36em; overflow: auto;"},
+    {"selector": "thead th", "props": HEADER},
+]
 
 
 def show(table: pd.DataFrame, caption: str, digits: int = 2, html: Sequence[str] = ()) -> Styler:
-    """The table with a caption, a fixed number of digits, and a dash for what is missing.
+    """The table with a caption, a fixed number of digits, and a dash for what is missing; a long one scrolls.
 
     Args:
         html: columns that hold HTML (`edits`); all others are escaped.
@@ -33,7 +39,7 @@ def show(table: pd.DataFrame, caption: str, digits: int = 2, html: Sequence[str]
         table.style.format(formats, na_rep="–", escape="html")
         .hide(axis="index")
         .set_caption(escape(caption, quote=False))
-        .set_table_styles(CSS)
+        .set_table_styles(CSS + SCROLLING * (len(table) > LONG))
         .format(subset=list(html))
         .set_properties(subset=texts, **{"text-align": "left"})
         .set_uuid(hashlib.sha256(caption.encode()).hexdigest()[:8])  # not random: saved tables are compared

@@ -20,9 +20,9 @@ def test_a_table_of_a_notebook_is_saved_as_csv_and_shown_with_digits_and_a_dash_
     assert "<script" not in page and "&lt;script&gt;alert(1)" in page, "a text is no markup"
 
 
-@pytest.mark.parametrize("table", [TABLE.iloc[:0], TABLE[["system"]], TABLE[["ours"]], TABLE.assign(ours=float("nan"))])
-def test_empty_and_one_column_tables_are_shown_too(table):
-    assert "Share" in tables.show(table, "Share").to_html()
+@pytest.mark.parametrize("table", [TABLE[:0], TABLE[["system"]], TABLE[["ours"]], TABLE[1:], TABLE.loc[[0] * 41]])
+def test_empty_one_column_and_long_tables_are_shown_too(table):
+    assert ("overflow: auto" in tables.show(table, "Share").to_html()) == (len(table) > 40), "a long one scrolls"
 
 
 def test_measurements_are_shown_in_words_without_what_is_the_same_in_a_run():
