@@ -216,8 +216,8 @@ def _general_changes(run_dir: Path, before: tuple[str, ...], after: tuple[str, .
 
 
 def _bound(check: Mapping, evidence: Evidence) -> Outcome | None:
-    """The score `of` the given columns: its interval lies below or above a `bound`, or (not above) doesn't lie above it, or
-    (around) lies `within` some points of it."""
+    """The score `of` the given columns: its interval lies below or above a `bound`, or (not above) at most `MARGIN` above it,
+    or (around) lies `within` some points of it."""
     item = evidence.score(check["of"])
     if item is None:
         return None
@@ -225,9 +225,12 @@ def _bound(check: Mapping, evidence: Evidence) -> Outcome | None:
     low, high = item.ci_low - bound, item.ci_high - bound
     said = "below" if high < 0 else "above" if low > 0 else "not told apart from"
     known = {"below": "lower", "above": "higher", "around": "same"}
-    holds, against = low <= 0, low > 0  # not above
+    holds, against = high <= MARGIN, low > 0  # not above
     if check["expect"] in known:
         holds, against = _decide(known[check["expect"]], low, high, check.get("within", 0))
+    if check["expect"] == "around":
+        where = "within" if holds else "beyond" if against else "neither within nor beyond"
+        said = f"{where} {check['within']:g} points of"
     return Outcome(f"{what}: {_score(item)}, {said} {bound:g}", bool(holds), bool(against), (item.system,))
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -167,7 +168,9 @@ def _merge_lora(model: "BaseModel", folder: Path) -> None:
 
     config = PeftConfig.from_pretrained(str(folder))
     config.task_type = None  # it would ask for weights that sentence-transformers doesn't save
-    tuned = PeftModel.from_pretrained(model.transformers_model, str(folder), config=config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers for an attribute by its former name
+        tuned = PeftModel.from_pretrained(model.transformers_model, str(folder), config=config)
     completeness.check_lora(model, folder)
     tuned.merge_and_unload()
 

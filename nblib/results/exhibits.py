@@ -58,7 +58,7 @@ def describe_exhibit(rows: pd.DataFrame) -> str:
             parts.append(f"{len(part)} {phrase}")
             if measured == "full" and part.published.notna().any():
                 parts[-1] += f", of which {agree} agree{'s' * (agree == 1)} (within rounding or our interval)"
-            parts[-1] += f": {gaps.min():+.2f} to {gaps.max():+.2f}" * bool(len(gaps))
+            parts[-1] += f", off by {gaps.min():+.2f} to {gaps.max():+.2f}" * bool(len(gaps))
     unit = "number" if rows.metric.ne(SHOWN).any() else "exhibit" if rows.system.eq(WHOLE).all() else "system"
     return f"Of {len(rows)} {unit}{'s' * (len(rows) > 1)}: {'; '.join(parts)}."
 

@@ -27,9 +27,9 @@ def board(*rows):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([{}], "Of 1 number: 1 measured in full, of which 1 agrees (within rounding or our interval): -0.05 to -0.05."),
-        ([{}, CHANCE], "2 measured in full, of which 1 agrees (within rounding or our interval): -2.00 to -0.05."),
-        ([{"measured": "sample"}, ABSENT], "1 measured on a sample (other or fewer items, or systems): -0.05"),
+        ([{}], "1 measured in full, of which 1 agrees (within rounding or our interval), off by -0.05 to -0.05."),
+        ([{}, CHANCE], "in full, of which 1 agrees (within rounding or our interval), off by -2.00 to -0.05."),
+        ([{"measured": "sample"}, ABSENT], "1 measured on a sample (other or fewer items, or systems), off by -0.05"),
         ([{**FIGURE, "measured": "full"}, {**FIGURE, **ABSENT}], "Of 2 systems: 1 measured in full; 1 not run."),
     ],
 )
