@@ -196,9 +196,9 @@ def fit_and_keep(
     records.reserve_folder(checkpoints, made_from)
     before = probabilities(base, dev_pairs, settings.chat_template)
     del base  # the training wants the memory
-    started = perf_counter()
+    resumed, started = records.last_checkpoint(checkpoints), perf_counter()
     trained, history = train(settings, table, checkpoints)
-    seconds = perf_counter() - started
+    seconds = None if resumed else perf_counter() - started  # of a part nothing follows
     about |= {"base": settings.base, "seed": settings.seed, "training_items": table.id.nunique()}
     language_models.save_lora(trained, folder, name=name, **about)
     del trained

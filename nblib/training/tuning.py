@@ -81,10 +81,10 @@ def fit_and_keep(plan: Plan) -> TrainingRecord:
     epochs = _EpochScores(plan)
     if plan.evaluator and 0 not in epochs.tables:
         epochs(plan.evaluator.base.model, 0)
-    started = time.perf_counter()
+    resumed, started = records.last_checkpoint(plan.folder("checkpoints")), time.perf_counter()
     after_epoch = epochs if plan.evaluator and plan.every_epoch else None
     tuned, history = trainer.train(plan.settings, plan.datasets, plan.folder("checkpoints"), after_epoch=after_epoch)
-    seconds = time.perf_counter() - started
+    seconds = None if resumed else time.perf_counter() - started  # of a part nothing follows
     alphas, predictions, alpha = _measure_alphas(plan, start, tuned, epochs)
     base = paths.resolve(plan.settings.base)
     about = {**plan.settings.described(), "base": base.name if base.is_dir() else plan.settings.base}
