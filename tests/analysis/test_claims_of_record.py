@@ -41,7 +41,7 @@ def measured(run):
         chosen = vahtola.choices(scoring.load_predictions(run, system, "semantoneg"))
         chosen = chosen.rename(columns={"share": "value", "low": "ci_low", "high": "ci_high"}).assign(n=3152)
         chosen = chosen.assign(metric=chosen.option.map(vahtola.CHOSEN), benchmark="semantoneg")
-        both = pd.concat([errors, chosen]).assign(system=system, split="test")
+        both = pd.concat([errors, chosen]).assign(**scoring.measured_system(run, system), split="test")
         rows += both.assign(corpus=both.benchmark).to_dict("records")
     by_edit = recorded[recorded.part.isin(["negation_undone", "scope_changed"]) & recorded.system.isin(BY_EDIT)]
     return pd.concat([results.record(rows, scale="official"), by_edit], ignore_index=True)

@@ -22,7 +22,7 @@ def test_its_examples_of_python_run(tmp_path):
     NegationAdapter().fit(*np.random.default_rng(0).normal(size=(3, 50, 768))).save(tmp_path / "adapter.safetensors")
     replaced = {
         "runs/quick/adapters/all-mpnet-base-v2.safetensors": str(tmp_path / "adapter.safetensors"),
-        '"all-mpnet-base-v2-negation"': repr(str(tmp_path / "negation")),
+        '"runs/all-mpnet-base-v2-negation"': repr(str(tmp_path / "negation")),
     }
     assert len(blocks("python")) == 1
     for code in blocks("python"):
