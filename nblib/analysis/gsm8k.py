@@ -212,12 +212,18 @@ def _kappa(first: pd.Series, second: pd.Series) -> tuple[float, float, float]:
 
 
 def paper_types() -> pd.DataFrame:
-    """Table 5's types of error: category, type, percent (of 100 errors), description, example (a solution)."""
+    """Table 5's types of error: category, type, percent (of 100 errors), description, example (a solution, as plain text)."""
     pairs = files.read(paths.DATA / "published" / "truong_table5_examples.jsonl").values()
     table = published.read("truong_table5.csv", "percent").rename(columns={"error_type": "type"})
     table["category"] = table.type.map({title: category for category, title in CATEGORIES.items()})
-    table["example"] = table.type.map({pair["error_type"]: pair["tuned"] for pair in pairs})
+    table["example"] = table.type.map({pair["error_type"]: _plain(pair["tuned"]) for pair in pairs})
     return table[["category", "type", "percent", "description", "example"]]
+
+
+def _plain(latex: str) -> str:
+    """The paper's LaTeX as text, dollars as they are meant: its 15 with a backslash alone is 15 dollars."""
+    unmarked = re.sub(r"(?<!\\)\$|\\mathbf|[{}]", "", latex.replace(r"\times", "×"))
+    return re.sub(r"\\+\$?(?=\d)", "$", unmarked)
 
 
 def count_types(labels: pd.DataFrame) -> pd.DataFrame:

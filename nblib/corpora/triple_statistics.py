@@ -56,7 +56,7 @@ def _lemmas(text: "Doc") -> list[str]:
 
 
 def diversity(anchors: pd.DataFrame, variants: Sequence[str], draws: int = 1000) -> pd.DataFrame:
-    """The `patterns` in each column of variants: variant, n, ways (distinct patterns), per_draws (distinct ones among that many
+    """The `patterns` in each column of variants: variant, n, patterns (distinct ones), per_draws (distinct ones among that many
     pairs, on average: comparable between unequal n), entropy (bits), commonest (pattern), share (its percent)."""
     long = anchors.melt("anchor", variants, "variant", "text").dropna()
     long["pattern"] = patterns(long.anchor, long.text)
@@ -67,5 +67,5 @@ def diversity(anchors: pd.DataFrame, variants: Sequence[str], draws: int = 1000)
         expected, entropy = (1 - (1 - share) ** min(draws, n)).sum(), -(share * np.log2(share)).sum()
         commonest, most = next(share.items(), ("", np.nan))
         rows.append((variant, n, len(counts), expected, entropy, commonest, 100 * most))
-    columns = ["variant", "n", "ways", "per_draws", "entropy", "commonest", "share"]
+    columns = ["variant", "n", "patterns", "per_draws", "entropy", "commonest", "share"]
     return pd.DataFrame(rows, columns=columns)

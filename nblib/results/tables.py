@@ -25,7 +25,8 @@ SCROLLING = [
 
 
 def show(table: pd.DataFrame, caption: str, digits: int = 2, html: Sequence[str] = ()) -> Styler:
-    """The table with a caption, a fixed number of digits, and a dash for what is missing; a long one scrolls.
+    """The table with a caption, a fixed number of digits, and a dash for what is missing; a long one scrolls. No viewer reads
+    dollars in it as formulas.
 
     Args:
         html: columns that hold HTML (`edits`); all others are escaped.
@@ -41,6 +42,7 @@ def show(table: pd.DataFrame, caption: str, digits: int = 2, html: Sequence[str]
         .set_caption(escape(caption, quote=False))
         .set_table_styles(CSS + SCROLLING * (len(table) > LONG))
         .format(subset=list(html))
+        .set_table_attributes('class="mathjax_ignore tex2jax_ignore"')
         .set_properties(subset=texts, **{"text-align": "left"})
         .set_uuid(hashlib.sha256(caption.encode()).hexdigest()[:8])  # not random: saved tables are compared
     )

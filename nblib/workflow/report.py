@@ -24,9 +24,7 @@ RECORD = paths.FIGURES / "official" / "13_results" / "tab_claims.csv"
 OF_RECORD = (
     "No claim is judged by this run's data. The verdicts are those of the record, on the official test sets.\n\n"
 )
-# A notebook's links to its neighbours; a page's links to files that the site doesn't have
-NAVIGATION = re.compile(r"^.*\[all notebooks\]\(README\.md\).*\n+", re.MULTILINE)
-OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")
+OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./[^)]*\)")  # a page's links to files that the site doesn't have
 FONT = "'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif"  # of figures; the second for machines that lack it
 SHOWN = {"text/html", "text/markdown", "image/svg+xml", "image/png"}  # an output without any of them is a progress bar
 FIGURE = "![An encoder trained here beside its base: scores with intervals](fig_glance.svg)"
@@ -99,7 +97,7 @@ def _copy(file: Path, target: Path) -> str:
     with readable(file, "Remove it and execute it again."):
         notebook = json.loads(file.read_text(encoding="utf-8").replace(*FONT))
         for cell in notebook["cells"]:
-            cell["source"] = NAVIGATION.sub("", "".join(cell["source"]))
+            cell["source"] = "".join(cell["source"])
             cell["metadata"] = {"tags": ["hide-input"], "mystnb": {"image": {"alt": f"A figure of {name}"}}}
             if cell["cell_type"] == "markdown" and target.parent.name != "notebooks":  # one of several executions
                 cell["source"] = re.sub("^(# .*)", rf"\1 ({name})", cell["source"], count=1)

@@ -15,6 +15,7 @@ from nblib.errors import StudyError, check_address, readable
 
 # jsonschema, which nbformat imports, spends 2.5 seconds on grammars of web addresses, which no notebook's schema has
 sys.modules.setdefault("rfc3987_syntax", None)
+NAVIGATION = re.compile(r"^.*\[all notebooks\]\(README\.md\).*\n+", re.MULTILINE)  # a source's links to its neighbours
 KERNEL_SECONDS = 300  # for a kernel to start; papermill's 60 are short on a machine that is busy
 
 
@@ -102,7 +103,7 @@ def read_parameters(notebook: Path, mappings: Sequence[str], pairs: Sequence[Seq
 
 
 def execute(notebook: str, output: str | Path, parameters: Mapping[str, object]) -> Path:
-    """Run a notebook; write the executed copy to `output` (relative to the working directory).
+    """Run a notebook; write the executed copy, without the source's navigation, to `output` (relative to the working directory).
 
     While it runs, and when a cell fails, the copy is `partial_copy(output)`.
 
@@ -110,6 +111,7 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
         StudyError: see `find_notebook`, `check_parameters` and `check_address`; a source would be overwritten; the kernel died.
         papermill.PapermillExecutionError: a cell failed.
     """
+    import nbformat
     import papermill
     from nbclient.exceptions import DeadKernelError
 
@@ -125,12 +127,15 @@ def execute(notebook: str, output: str | Path, parameters: Mapping[str, object])
     options = {"kernel_name": "python3", "start_timeout": KERNEL_SECONDS, "progress_bar": {"desc": source.stem}}
     options["extra_arguments"] = ["--log-level=ERROR"]  # it warns of its loopback connection
     try:
-        papermill.execute_notebook(
+        executed = papermill.execute_notebook(
             str(source), str(partial), parameters=dict(parameters), cwd=str(paths.PROJECT_ROOT), **options
         )
     except DeadKernelError as error:
         remedy = f"Ask for less at once (batch_size, size, --cores). The executed copy up to there: {partial}"
         raise StudyError(f"{source.stem}: its process died, probably for want of memory. {remedy}") from error
+    for cell in executed.cells:
+        cell.source = NAVIGATION.sub("", cell.source)
+    nbformat.write(executed, partial)
     partial.replace(target)
     return target
 

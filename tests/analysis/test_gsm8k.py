@@ -134,8 +134,8 @@ def count(labels):
 def test_the_papers_eight_types_are_the_categories_each_with_an_example():
     table = gsm8k.paper_types()
     assert set(table.category) == set(CATEGORIES) and set(table.type) == set(CATEGORIES.values())
-    assert table.notna().all(axis=None)
-    assert table.percent.sum() == 100
+    assert table.notna().all(axis=None) and table.percent.sum() == 100 and not table.example.str.contains(r"\\").any()
+    assert table.example[1].startswith("The doll cost as much as 3 action figures, so the doll costs 3 × $5 = $15 .")
 
 
 def test_types_are_counted_by_pass_and_no_share_is_given_below_thirty_errors():

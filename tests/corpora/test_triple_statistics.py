@@ -27,9 +27,12 @@ def test_yields_are_the_shares_counted_by_hand():
 
 
 PLAIN = ["The pump works.", "The ship sank.", "The ship sank.", "The ship sank."]
-DENIED = "The pump doesn't work.|The ship did not sink.|The ship was unwilling to sink.|The ship kept afloat.".split(
-    "|"
-)
+DENIED = [
+    "The pump doesn't work.",
+    "The ship did not sink.",
+    "The ship was unwilling to sink.",
+    "The ship kept afloat.",
+]
 
 
 def test_one_pattern_of_negation_is_one_whatever_its_auxiliary():
@@ -43,7 +46,8 @@ def test_one_pattern_of_negation_is_one_whatever_its_auxiliary():
 def test_diversity_counts_patterns():
     table = pd.DataFrame({"anchor": PLAIN, "some": DENIED, "one": [DENIED[0], DENIED[1], None, None]})
     some, one = triple_statistics.diversity(table, ["some", "one"]).to_dict("records")
-    assert one == {"variant": "one", "n": 2, "ways": 1, "per_draws": 1, "entropy": 0, "commonest": "not", "share": 100}
-    assert (some["n"], some["ways"], some["commonest"], some["share"]) == (4, 3, "not", 50)
+    assert list(one) == ["variant", "n", "patterns", "per_draws", "entropy", "commonest", "share"]
+    assert list(one.values()) == ["one", 2, 1, 1, 0, "not", 100]
+    assert (some["n"], some["patterns"], some["commonest"], some["share"]) == (4, 3, "not", 50)
     assert some["entropy"] == pytest.approx(1.5)  # a half, a quarter and a quarter
     assert some["per_draws"] == pytest.approx((1 - 0.5**4) + 2 * (1 - 0.75**4))

@@ -19,7 +19,7 @@ BODY = 'import os\nif fail: raise ValueError("no <luck> today")\nprint("ran in",
 def notebook(tmp_path):
     """A tiny notebook with a parameters cell, which fails if it is told to."""
     cells = [
-        new_markdown_cell("# Toy"),
+        new_markdown_cell("# Toy\n\n[← 01](01.ipynb) · [all notebooks](README.md)\n\n**Question.**"),
         new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}),
         new_code_cell(BODY),
         new_code_cell('print("after")'),
@@ -41,12 +41,12 @@ def text_of(executed):
 
 
 def test_a_notebook_runs_with_its_parameters_from_any_working_directory(notebook, tmp_path):
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
+    (elsewhere := tmp_path / "elsewhere").mkdir()
     output = tmp_path / "run" / "out.ipynb"
     done = run_command(notebook, output, "-y", "{count: 3, share: 1}", "-p", "count", 4, cwd=elsewhere)
     assert done.returncode == 0, done.stderr
     assert text_of(output) == f"ran in {paths.PROJECT_ROOT} 8 1\nafter\n"
+    assert nbformat.read(output, 4).cells[0].source == "# Toy\n\n**Question.**", "links lead nowhere from there"
     assert list(elsewhere.iterdir()) == []
     assert text_of(notebook) == "", "the source stays as it was"
 
