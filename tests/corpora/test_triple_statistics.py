@@ -27,12 +27,7 @@ def test_yields_are_the_shares_counted_by_hand():
 
 
 PLAIN = ["The pump works.", "The ship sank.", "The ship sank.", "The ship sank."]
-DENIED = [
-    "The pump doesn't work.",
-    "The ship did not sink.",
-    "The ship was unwilling to sink.",
-    "The ship kept afloat.",
-]
+DENIED = ["The pump doesn't work.", "The ship did not sink.", "It was unwilling to sink.", "The ship kept afloat."]
 
 
 def test_one_pattern_of_negation_is_one_whatever_its_auxiliary():
