@@ -30,7 +30,8 @@ PALETTE = [PARAPHRASE, NEGATION, OURS, TRAINED, PARTIAL, SAMPLE, PUBLISHED, MUTE
 
 
 def use_style() -> None:
-    """Set the study's figure style for this session, in which a notebook shows figures as SVG."""
+    """Set the study's figure style for this session, in which a notebook shows figures as SVG, and as PNG for viewers that show
+    nobody's SVG (GitHub's, and JupyterLab until the notebook is trusted)."""
     title = {"axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left"}
     lines = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "grid.linewidth": 0.6}
     files = {"svg.hashsalt": "nblib", "svg.fonttype": "none", "figure.dpi": 96, "savefig.dpi": 150}
@@ -39,7 +40,7 @@ def use_style() -> None:
     if get_ipython():
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-        set_matplotlib_formats("svg", metadata={"Date": None, "Creator": None})
+        set_matplotlib_formats("svg", "png", metadata={"Date": None, "Creator": None})
 
 
 def set_title(ax: Axes, finding: str) -> None:

@@ -20,8 +20,7 @@ def test_yields_are_the_shares_counted_by_hand():
     measured = pd.DataFrame({"id": ["a", "b", "c", "d"]} | {name: [0, 0, 0, 0] for name in VARIANTS})
     measured = measured.assign(verbal=[1, 5, 10, 11], word=[20, 5, 1, 1])
     table = triple_statistics.yields(measured, [5, 10, 20]).pivot(index="threshold", columns="variant", values="share")
-    assert table.verbal.tolist() == [50, 75, 100]
-    assert table.word.tolist() == [75, 75, 100]
+    assert table.verbal.tolist() == [50, 75, 100] and table.word.tolist() == [75, 75, 100]
     assert table["all six"].tolist() == [25, 50, 100]  # b; b and c; all
     assert table.affixal.tolist() == [100, 100, 100]
 
@@ -32,9 +31,7 @@ DENIED = ["The pump doesn't work.", "The ship did not sink.", "It was unwilling 
 
 def test_one_pattern_of_negation_is_one_whatever_its_auxiliary():
     works, sank, unwilling, afloat = triple_statistics.patterns(PLAIN, DENIED)
-    assert works == sank == "not"
-    assert "unwilling" in unwilling
-    assert "afloat" in afloat
+    assert works == sank == "not" and "unwilling" in unwilling and "afloat" in afloat
     assert triple_statistics.patterns(PLAIN[:1], PLAIN[:1]) == [""]
 
 

@@ -116,6 +116,13 @@ def test_an_unfinished_run_or_unknown_scale_is_refused(project, tmp_path):
         record.record("nowhere")
 
 
+def test_the_notebooks_of_record_show_figures_to_everybody_and_have_no_dead_link():
+    found = (paths.FIGURES / "official" / "notebooks").rglob("*.ipynb")
+    for name, text in {file.name: file.read_text(encoding="utf-8") for file in found}.items():
+        assert text.count('"image/png"') == text.count('"image/svg+xml"'), f"{name}: GitHub shows no SVG"
+        assert re.findall(r"\]\([^):]*\.(?:ipynb|md)\b", text) == [], name
+
+
 @pytest.fixture(scope="module")
 def shown():
     """What each executed notebook of record shows as its runs of eight words, without what the papers print: Cao's example (an
