@@ -4,6 +4,7 @@ Rows that share sentences are not independent, so whole clusters of rows are dra
 always get the same resamples.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
@@ -45,9 +46,11 @@ def cluster_bootstrap(values: Values, clusters: Clusters = None) -> tuple[float,
 
 def share_interval(correct: Sequence[bool], clusters: Clusters = None) -> tuple[float, float]:
     """95 % interval of a share: `cluster_bootstrap`'s; where all items are right, or all wrong, and a bootstrap has no width,
-    Wilson's, with the number of clusters for n."""
+    Wilson's, with the number of clusters for n; NaN where one cluster is all there is."""
     low, high = cluster_bootstrap(correct, clusters)
-    if low == high and low in (0, 1):
+    if low == high and low not in (0, 1):
+        return math.nan, math.nan
+    if low == high:
         n = len(correct) if clusters is None else pd.Series(clusters).nunique()
         low, high = (bound / 100 for bound in wilson(100 * low, n))
     return low, high
@@ -108,8 +111,9 @@ def percentile_interval(replicates: np.ndarray) -> tuple[float, float]:
 
 
 def corrected_resampled_t(differences: Values, n_train: float, n_test: float) -> tuple[float, float]:
-    """95 % interval of the mean difference of two methods over random splits, whose training parts overlap, of so many items
-    (Nadeau and Bengio 2003)."""
+    """95 % interval of the mean difference of two methods over random splits into a part to train on, of `n_train` items, and one
+    to test on, which overlap between splits (Nadeau and Bengio 2003). Who learns from less than the whole training part gives
+    the part's size: how much the splits overlap doesn't depend on it."""
     spread = np.std(differences, ddof=1) * np.sqrt(1 / len(differences) + n_test / n_train)
     mean, half = np.mean(differences), student_t.ppf(0.975, len(differences) - 1) * spread
     return float(mean - half), float(mean + half)

@@ -151,7 +151,8 @@ def within_semantoneg(
     (§5.3), for every weighting.
 
     Returns:
-        split, repeat, weighting, k (0 where unweighted), a, n_train, n_test, accuracy (percent; NaN where max(V̄) ≤ 0), error.
+        split, repeat, weighting, k (0 where unweighted), a, n_train, n_apart (items of the training part, of which n_train
+        are learnt from), n_test, accuracy (percent; NaN where max(V̄) ≤ 0), error.
 
     Raises:
         StudyError: a training size of 0 or less; or see `random_splits`.
@@ -160,7 +161,7 @@ def within_semantoneg(
     learnt, plain = [], _uniform(vectors[0])[0]
     for split, repetitions in random_splits(sentence_sets, repeats, seed).items():
         for repeat, (train, test) in enumerate(tqdm(repetitions, desc=f"splits {split}")):
-            learnt.append((split, repeat, UNWEIGHTED, 0, np.nan, plain, 0, test, ""))
+            learnt.append((split, repeat, UNWEIGHTED, 0, np.nan, plain, 0, len(train), test, ""))
             for weighting, k in product(WEIGHTINGS, train_sizes):
                 a, weights, error = np.nan, None, ""
                 try:
@@ -168,14 +169,14 @@ def within_semantoneg(
                     a, weights = adapter.a_, adapter.weights_
                 except negation_adapter.NoNegationSensitiveDimension as fault:
                     error = str(fault)
-                learnt.append((split, repeat, weighting, k, a, weights, len(train[:k]), test, error))
-    table = pd.DataFrame(learnt, columns="split repeat weighting k a weights n_train test error".split())
+                learnt.append((split, repeat, weighting, k, a, weights, len(train[:k]), len(train), test, error))
+    table = pd.DataFrame(learnt, columns="split repeat weighting k a weights n_train n_apart test error".split())
     table["n_test"], table["accuracy"] = table.test.map(len), np.nan
     # Every item once, under all weights together, is several times faster than each test part under its own
     for weighting, part in table[table.weights.notna()].groupby("weighting"):
         right = _choices(vectors, np.stack([*part.weights]), weighting)
         table.loc[part.index, "accuracy"] = [100 * right[test, column].mean() for column, test in enumerate(part.test)]
-    return table["split repeat weighting k a n_train n_test accuracy error".split()]
+    return table["split repeat weighting k a n_train n_apart n_test accuracy error".split()]
 
 
 def summary(runs: pd.DataFrame) -> pd.DataFrame:
@@ -183,7 +184,7 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
     gain, low, high (points above the unweighted cosine on the same splits, `stats.corrected_resampled_t`). NaN unless every
     split has a result."""
     groups = runs.groupby(["split", "weighting", "k"], sort=False)
-    table = groups[["n_train", "n_test"]].mean().round()
+    table = groups[["n_train", "n_apart", "n_test"]].mean().round()
     table["answers"] = groups.accuracy.count()
     # The splits on which an adapter exists are not a fair sample of all splits.
     complete = table.answers == groups.size()
@@ -192,9 +193,9 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
     gains = runs.accuracy - plain.reindex(pd.MultiIndex.from_frame(runs[["split", "repeat"]])).to_numpy()
     table[["gain", "low", "high"]] = np.nan
     for key in table.index[complete & (table.n_train > 0)]:
-        gain, sizes = gains.loc[groups.groups[key]], table.loc[key, ["n_train", "n_test"]]
+        gain, sizes = gains.loc[groups.groups[key]], table.loc[key, ["n_apart", "n_test"]]
         table.loc[key, ["gain", "low", "high"]] = gain.mean(), *stats.corrected_resampled_t(gain, *sizes)
-    return table.reset_index()
+    return table.drop(columns="n_apart").reset_index()
 
 
 def by_method(runs: pd.DataFrame) -> pd.DataFrame:

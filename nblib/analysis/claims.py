@@ -185,10 +185,11 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
         if not all(found):
             return None
         benchmark = catalogue.every_form().get(check["task"])
-        metric = benchmark.main_metric if benchmark else "spearman"
+        metric = scoring.main_metric(check["task"])
         unusable = [name for name, part in zip(names, found, strict=True) if not all(map(scoring.is_usable, part))]
         change = training_comparison.change_over_seeds(*found, metric)
-        what = (benchmark.label if benchmark else "") + ", Pearson's r × 100" * (metric == "pearson")
+        correlation = ", Pearson's r × 100" * (metric == "pearson")
+        what = f"{benchmark.label}{correlation}" if benchmark else ""
         ending = f", n = {change['n']:,}"
     names = [f"{name} ({len(part)} seeds)" if len(part) > 1 else name for name, part in zip(names, found, strict=True)]
     low, high, margin = change["low"], change["high"], check.get("within", MARGIN)
@@ -202,10 +203,12 @@ def _change(check: Mapping, evidence: Evidence) -> Outcome | None:
 
 
 def _decide(expected: str, low: float, high: float, margin: float) -> tuple[bool, bool]:
-    """Whether an interval of a change shows what is `expected`, and whether it shows the contrary."""
-    kept, fallen = low >= -margin, high < -margin
-    decided = {"higher": (low > 0, high < 0), "lower": (high < 0, low > 0), "kept": (kept, fallen)}
-    decided["same"] = kept and high <= margin, fallen or low > margin
+    """Whether an interval of a change shows what is `expected`, and whether it shows the contrary: of a rise or a fall also that
+    there is none, its whole within the margin."""
+    kept, fallen, rise, fall = low >= -margin, high < -margin, low > 0, high < 0
+    none = kept and high <= margin
+    decided = {"higher": (rise, fall or (none and not rise)), "lower": (fall, rise or (none and not fall))}
+    decided |= {"kept": (kept, fallen), "same": (none, fallen or low > margin)}
     holds, against = decided[expected]
     return bool(holds), bool(against)
 

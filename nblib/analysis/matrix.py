@@ -12,11 +12,13 @@ ITEMS = ["corpus", "split", "part", "sample", "protocol"]
 
 
 def matrix(measured: pd.DataFrame, board: pd.DataFrame) -> pd.DataFrame:
-    """A row for each system (without variants) and benchmark of `SCORES` on a whole test split or else its largest sample, from
-    `measurements.load` and a scoreboard: system, trained_on, training_items, key (the benchmark's), benchmark (its label),
-    chance, value, ci_low, ci_high, n, `ITEMS`, published, agrees."""
+    """A row for each system (without variants, or language models that answer in two orders, by chance right less often) and
+    benchmark of `SCORES` on a whole test split or else its largest sample, from `measurements.load` and a scoreboard: system,
+    trained_on, training_items, key (the benchmark's), benchmark (its label), chance, value, ci_low, ci_high, n, `ITEMS`,
+    published, agrees."""
     known = pd.DataFrame([(key, *score) for key, score in SCORES.items()], columns=["benchmark", "metric", "chance"])
     whole = (measured[["variant", "part", "protocol"]] == "").all(axis=1) & (measured.split == "test")
+    whole &= ~measured.system.isin(measured.system[measured.protocol == "given_order"])
     table = measured[whole].merge(known).sort_values("n", ascending=False, kind="stable")
     table = table.drop_duplicates(["system", "benchmark"]).rename(columns={"benchmark": "key"})
     answered = board[board.measured.isin(["full", "sample", "other protocol"]) & board.published.notna()]

@@ -245,6 +245,12 @@ def point(table: pd.DataFrame, metric: str = "spearman") -> float:
     return float(CORRELATIONS[metric](table.similarity, table.score).statistic) if varied else math.nan
 
 
+def main_metric(task: str) -> str:
+    """The metric of a benchmark's form, or of what a language model is asked of it; "spearman" of MTEB's STS."""
+    form = catalogue.every_form().get(task.removeprefix("llm_").removesuffix("_pointwise"))
+    return form.main_metric if form else "spearman"
+
+
 def accuracies(predictions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """`measure` of a choice's predictions by system: system, value, low, high, n."""
     measured = [{"system": name, **measure(table)} for name, table in predictions.items()]
@@ -319,13 +325,12 @@ def compare(
     Raises:
         ScoreError: predictions are missing, or on other items.
     """
-    rows, read, forms = [], cache(load_predictions), catalogue.every_form()  # each table once
+    rows, read = [], cache(load_predictions)  # each table once
     for other in others:
         there = [name for name in names if predictions_file(run_dir, other, name).is_file()]
         for name in names if complete else there or names[:1]:  # none: the first one's absence is the error to show
             before, after = read(run_dir, baseline, name), read(run_dir, other, name)
-            # What is no benchmark of the catalogue is MTEB's STS
-            result = change(before, after, forms[name].main_metric if name in forms else "spearman")
+            result = change(before, after, main_metric(name))
             rows.append({"task": name, "baseline": baseline, "encoder": other, **result})
     columns = "task baseline encoder before after difference low high n".split()
     return pd.DataFrame(rows, columns=columns)

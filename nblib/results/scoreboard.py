@@ -191,7 +191,7 @@ def _shown(cell: tuple, by_system: Mapping[str, list[tuple]], run_dir: str | Pat
     mini = any(artefacts.about(file).get("form") == "mini" for file in made)
     note = "; ".join(filter(None, [picture.get("note"), "drawn from a mini set" * mini]))
     about = {"measured": "stand-in" if mini else picture["measured"], "agrees": NOTHING, "note": note}
-    return {**about, "n": len(artefacts.read_table(files[0])), "figure": f"{files[0].parent.name}/{files[0].stem}"}
+    return {**about, "figure": f"{files[0].parent.name}/{files[0].stem}"}
 
 
 def read(file: str | Path) -> pd.DataFrame:

@@ -44,7 +44,9 @@ def test_the_same_seed_gives_the_same_numbers_and_sizes_beyond_the_training_part
     assert len(counts) == 2 * (1 + 3 * len(WEIGHTINGS)) and (counts == 4).all()
     again = adapter_study.within_semantoneg(vectors, SETS, [5, 10, 15, 1000], repeats=4)
     pd.testing.assert_frame_equal(again[again.k < 1000].reset_index(drop=True), runs)
-    assert again[again.k == 1000].n_train.max() == 60 - again.n_test.min()
+    assert (
+        again[again.k == 1000].n_train.max() == 60 - again.n_test.min() and (again.n_apart + again.n_test == 60).all()
+    )
 
 
 @pytest.mark.parametrize("wrong", [{"train_sizes": []}, {"train_sizes": [5, -5]}, {"repeats": 0}, {"seed": -1}])

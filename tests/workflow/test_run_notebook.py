@@ -54,8 +54,7 @@ def test_a_notebook_runs_with_its_parameters_from_any_working_directory(notebook
 def test_a_failing_cell_leaves_the_executed_copy_and_a_non_zero_exit_with_the_message(notebook, tmp_path):
     output = tmp_path / "run" / "out.ipynb"
     done = run_command(notebook, output, "-p", "fail", "true", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "error: toy, cell [" in done.stderr
+    assert done.returncode == 2 and "error: toy, cell [" in done.stderr
     assert "ValueError: no <luck> today" in done.stderr
     assert not output.exists(), "what has the notebook's name came to its end"
     output = output.with_name("out.partial.ipynb")
