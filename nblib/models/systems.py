@@ -73,7 +73,7 @@ def load(name: str, *, allow_remote_code: bool = False, device: str | None = Non
 
     Raises:
         ModelError, RankerError: nothing of that name can be loaded.
-        AdapterError: an adapter of another encoder.
+        AdapterError: an adapter of an encoder of another dimension.
     """
     options = {"allow_remote_code": allow_remote_code, "device": device}
     if name in rankers.entries() or name.startswith(rankers.MAXSIM):

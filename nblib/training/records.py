@@ -115,7 +115,8 @@ def run(trainer: Any, folder: Path, remedy: str) -> pd.DataFrame:
     try:
         trainer.train(resume_from_checkpoint=last_checkpoint(folder))
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:  # torch has several
-        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "memory" not in str(error):
+        wants = any(words in str(error) for words in ("out of memory", "not enough memory", "allocate memory"))
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and not wants:
             raise
         raise StudyError(f"Out of memory. {remedy} Remove {folder}: its checkpoints are of these settings.") from error
     logged = [entry for entry in trainer.state.log_history if "loss" in entry]

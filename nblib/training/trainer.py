@@ -3,7 +3,7 @@ Weller §6)."""
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,6 +20,7 @@ from transformers import TrainerCallback
 from nblib import paths
 from nblib.errors import StudyError, check_numbers, one_of
 from nblib.models import encoders, rankers, systems
+from nblib.models.identity import fingerprint
 from nblib.models.onednn import computes_bfloat16
 from nblib.models.rankers import LateInteraction
 from nblib.models.systems import BiEncoder, System
@@ -63,8 +64,8 @@ class TrainingSettings:
             able = [name for name, known in LOSSES.items() if known.architecture == self.architecture]
             if loss not in able:
                 raise StudyError(f"The loss {loss!r} doesn't train a {self.architecture}; {', '.join(able)} do.")
-        if self.method == "lora" and self.architecture != "bi-encoder":
-            raise StudyError("Only a bi-encoder can be trained as a LoRA. Set method to 'full'.")
+        if self.method == "lora" and (self.architecture != "bi-encoder" or self.pooling != "base"):
+            raise StudyError("Only a bi-encoder with its own pooling can be trained as a LoRA. Set method to 'full'.")
 
     def described(self) -> dict[str, Any]:
         """The settings as plain values, either `loss` or `kinds`."""
@@ -75,6 +76,8 @@ class TrainingSettings:
 def _bi_encoder(settings: TrainingSettings, datasets: DatasetDict) -> BiEncoder:
     encoder = encoders.load(settings.base)
     prepare(encoder.model, settings.pooling)
+    if settings.pooling != "base":
+        encoder = replace(encoder, fingerprint=fingerprint(encoder.model))  # its embeddings are others
     if not torch.cuda.is_available():
         # Of PyTorch's attention kernels the fastest to train with on a CPU: two thirds of the time
         encoder.model[0].auto_model.set_attn_implementation("eager")
@@ -92,6 +95,10 @@ def _cross_encoder(settings: TrainingSettings, datasets: DatasetDict) -> rankers
         return start
     encoder = start.encoder
     source = prepare(encoder.model)[0].auto_model.name_or_path
+    if not Path(source).is_dir():
+        raise StudyError(
+            f"{base} is a LoRA, from which no cross-encoder can be trained. Take its whole encoder's folder."
+        )
     torch.manual_seed(settings.seed)  # of the new layer's weights
     model = CrossEncoder(source, num_labels=len(CLASSES) if classes else 1)
     if classes:

@@ -92,7 +92,7 @@ def fit_and_keep(plan: Plan) -> TrainingRecord:
     _save(start, tuned, plan.folder("encoders"), alphas, about)
     for name in plan.lora:
         with artefacts.write(plan.folder("encoders", name), about) as draft:
-            interpolation.save_lora(tuned, draft, about["base"], alpha)
+            interpolation.save_lora(tuned, draft, plan.settings.base, alpha)
     tables = {"history": history, "epochs": epochs.table(), "alphas": alphas, "predictions": predictions}
     record = records.save(plan.folder("trainings"), made_from, tables, **about)  # last: it is done
     records.forget(plan.folder("checkpoints"))

@@ -126,7 +126,7 @@ def test_an_unusable_text_is_refused_with_its_anchor(column, text, faulty):
     table.loc[1, column] = text
     with pytest.raises(StudyError, match=f"{faulty} of 24 triples .*; the first: .*t-1"):
         triples.build(table)
-    with pytest.raises(StudyError, match="0 of 0 triples"):
+    with pytest.raises(StudyError, match="There are no triples"):
         triples.build(anchors(1, anchor="All men are mortal."), "rule_based")
 
 
@@ -185,7 +185,7 @@ def test_exported_triples_load_in_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf")
     parts = {"train": triples.build(anchors(4)), "dev": triples.build(anchors(2), "mixed")}
-    folder = triples.save(tmp_path / "authored_triples", parts, 60, 0, "authored")
+    folder = triples.save(tmp_path / "authored_triples", parts, 60, 0, "authored", 86)
     loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "hf"))
     assert list(loaded) == ["train", "dev"]
     for name, part in parts.items():

@@ -126,16 +126,16 @@ def test_every_family_has_pairs_enough_at_hand():
 
 def test_every_kind_has_its_size_and_its_layout(mixture, split_anchors):
     parts, train = mixture.datasets, split_anchors[split_anchors.split == "train"]
-    assert (mixture.items, mixture.seen) == (len(train), set(train.id))
+    assert (mixture.items, mixture.seen) == (None, set(train.id))
     assert len(parts["statements"]) == 2 * len(train)
     assert parts["contrast"].column_names == ["anchor", "twin", "positive", "negative"]
     assert len(parts["exclusions"]) == 2 * len(authored.exclusions("train")), "each twice an epoch"
     assert len(parts["retention"]) == 2000 // 4 and len(parts["retention"].column_names) == 8
 
 
-def test_a_mixture_without_statements_is_counted_by_its_examples(split_anchors):
-    learnt = data.load("mixture", split_anchors, kinds={"exclusions": Kind("in-batch", repeats=3)})
-    assert (learnt.items, learnt.seen) == (len(learnt.datasets["exclusions"]) / 3, frozenset())
+def test_retention_needs_sizes(split_anchors):
+    with pytest.raises(StudyError, match="Retention has no sizes"):
+        data.load("mixture", split_anchors, kinds={"retention": Kind("retention")})
 
 
 def test_no_held_out_text_is_used_for_retention(mixture, split_anchors):

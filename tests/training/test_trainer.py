@@ -37,7 +37,8 @@ def same(first, second):
         ({"epochs": 0}, "epochs must be above 0, and is 0"),
         ({"architecture": "cross-encoder"}, "'in-batch' doesn't train a cross-encoder; cross-entropy do"),
         ({"kinds": {"contrast": Kind("cross-entropy")}}, "'cross-entropy' doesn't train a bi-encoder"),
-        ({"architecture": "multi-vector", "loss": "in-batch MaxSim", "method": "lora"}, "Only a bi-encoder can be"),
+        ({"architecture": "multi-vector", "loss": "in-batch MaxSim", "method": "lora"}, "Only a bi-encoder with"),
+        ({"method": "lora", "pooling": "cls"}, "Only a bi-encoder with its own pooling"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(wrong, message):
