@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+from nblib.analysis import contamination
 from nblib.benchmarks import catalogue, mteb
 from nblib.workflow import sweeps
 from nblib.workflow.dependencies import module_files, registered, shipped
@@ -47,8 +48,9 @@ def system_of(name):
     return folder if name in SCORED else {**ADAPTED, **ENCODERS, **RANKERS}.get(name, name)
 
 def record_of(name):
-    """The record of the training that leaves a system, as a list; empty where none of this run does."""
-    return [f"{RUN}/trainings/{name}/training.json"] if name in {**TRAININGS, **LORAS} else []
+    """The record of the training that leaves a system, or the sidecar of one that ships, as a list; empty of others."""
+    own = DECLARED.get(name, {}).get("shipped", f"{RUN}/trainings/{name}/training")
+    return [f"{own}.json"] if name in {**DECLARED, **LORAS} else []
 
 def one_of(names):
     """A wildcard's pattern."""
@@ -71,6 +73,7 @@ def corpora_of(number, *benchmarks):
 def scored_files(form):
     """What is read to score an encoder."""
     return [*shipped("authored_triples", *catalogue.names(form)), "data/training/heldout_anchors.txt"]
+READ_BY_03 = [*contamination.benchmarks(config["03"]["form"]), "exclusions", "contrast_mini", "contrast_more", "exclusions_mini"]
 READ_BY_04 = "nevir cannot_wmt nevir_mini stsb stsb_mini exclusions contrast_mini contrast_more exclusions_mini".split()
 READ_BY_06 = corpora_of("06", "stsb", "semantoneg")
 READ_BY_11 = [*catalogue.names(config["11"]["common"]["form"]), *corpora_of("11", "mmlu", "hellaswag", "gsm8k")]
@@ -93,11 +96,11 @@ rule synthesis:
 
 rule triples:
     input:
-        notebook("03_triples"), shipped("exclusions", "contrast_mini", "contrast_more", "exclusions_mini"), scored_files("mini"),
-        config["03"].get("variants", []), "data/published/hedge_cues.json",
+        notebook("03_triples"), scored_files("mini"), shipped(*READ_BY_03), config["03"].get("variants", []),
+        "data/published/hedge_cues.json",
     params:
         json=lambda w: parameters(config["03"]),
-        entries=lambda w: registered("authored_triples", *catalogue.names(config["03"]["form"])),
+        entries=lambda w: registered("authored_triples", *READ_BY_03),
     priority: 2
     output: executed("03_triples"), ANCHORS
     log: f"{RUN}/logs/03_triples.log"
@@ -153,8 +156,7 @@ def asked_of(encoder):
 
 rule encoder_benchmarks:
     input:
-        notebook("07_encoder_benchmarks"), lambda w: scored_files(asked_of(w.encoder)["form"]),
-        lambda w: record_of(w.encoder),
+        notebook("07_encoder_benchmarks"), lambda w: [*scored_files(asked_of(w.encoder)["form"]), *record_of(w.encoder)],
     params:
         json=lambda w: parameters(asked_of(w.encoder)),
         entries=lambda w: registered(*catalogue.names(asked_of(w.encoder)["form"]), w.encoder),

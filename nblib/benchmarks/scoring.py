@@ -76,13 +76,29 @@ def score(system: System, names: Sequence[str], run_dir: str | Path, *, dev_spli
 
 
 def _predict(system: System, benchmark: Benchmark, split: str, run_dir: str | Path) -> pd.DataFrame:
-    data = [part.sha256 for part in corpora.describe(benchmark.corpus).splits.values()]
-    made_from = {"model": system.fingerprint, "data": data, "code_version": CODE_VERSION}
+    made_from = _made_from(system.fingerprint, benchmark)
     where = run_dir, system.name, benchmark.name, split
     file = predictions_file(*where)
     if not file.is_file() or artefacts.about(file).get("made_from") != made_from:
         save_predictions(benchmark.predict(system, benchmark.rows(split)), *where, made_from=made_from)
     return artefacts.read_table(file)
+
+
+def _made_from(fingerprint: str, benchmark: Benchmark) -> dict[str, Any]:
+    data = [part.sha256 for part in corpora.describe(benchmark.corpus).splits.values()]
+    return {"model": fingerprint, "data": data, "code_version": CODE_VERSION}
+
+
+def outdated(run_dir: str | Path, system: str, names: Sequence[str]) -> list[str]:
+    """Those of the benchmarks on which a scored system has no test predictions, or some that say to be of other data or code
+    than today's."""
+    known, old = about(run_dir, system)["fingerprint"], []
+    for name in names:
+        file = predictions_file(run_dir, system, name)
+        made_from = artefacts.about(file).get("made_from")  # predictions of older versions don't say
+        if not file.is_file() or made_from not in (None, _made_from(known, catalogue.get(name))):
+            old.append(name)
+    return old
 
 
 def summarise(benchmark: Benchmark, predictions: Mapping[str, pd.DataFrame]) -> list[dict]:

@@ -35,7 +35,7 @@ class Corpus:
     label: str  # its name in tables and figures
     benchmark: str  # the key in measurements; a mini set has that of the official one
     official: bool  # or the project's own mini version
-    licence: str
+    licence: str  # for people
     columns: dict[str, str]  # these are kept, and hashed; name → one of `files.TYPES`
     key: list[str]  # the columns that identify a row
     splits: dict[str, Split]

@@ -144,9 +144,7 @@ class _AnswerTrainer(Trainer):
         return (loss, {"logits": logits}) if return_outputs else loss
 
 
-def train(
-    settings: LoraSettings, table: pd.DataFrame, folder: str | Path, *, checkpoint_steps: int = 100
-) -> tuple[LanguageModel, pd.DataFrame]:
+def train(settings: LoraSettings, table: pd.DataFrame, folder: str | Path) -> tuple[LanguageModel, pd.DataFrame]:
     """Fine-tune on `pairs`, resuming from the last checkpoint in `folder` (for this training's alone: `records.reserve_folder`)
     where it was interrupted; the tuned model and its history (`records.run`, also for errors)."""
     folder = paths.writable_folder(folder)
@@ -160,7 +158,7 @@ def train(
         prompts, answers = zip(*batch, strict=True)
         return {**encode(base.tokenizer, list(prompts), settings.chat_template), "answer": torch.tensor(answers)}
 
-    options = records.arguments(settings, checkpoint_steps)
+    options = records.arguments(settings)
     options |= {"activation_checkpointing": settings.checkpointing, "remove_unused_columns": False}
     arguments = TrainingArguments(str(folder), **options)
     trainer = _AnswerTrainer(model=model, args=arguments, train_dataset=examples, data_collator=collate)

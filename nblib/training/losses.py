@@ -15,7 +15,7 @@ from sentence_transformers.sentence_transformer.losses import CoSENTLoss, Multip
 from torch import Tensor, nn
 
 SCALE = 20.0  # of the cosine: sentence-transformers' default; the paper gives none
-NEGATED_WEIGHT = 0.1  # chosen on dev data
+NEGATED_WEIGHT = 0.1  # of a negative's query, where an anchor's or a positive's has 1; chosen on dev data
 MARGIN = 0.2  # of the cosine, between a query's passage and its twin's
 HARDNESS = 9.0  # weight of hard negatives (Lan et al. 2025)
 
@@ -55,12 +55,11 @@ class SymmetricSupConLoss(EmbeddingLoss):
 
     Args:
         positives: how many of the columns after the anchor are positives; the others are negatives.
-        negated_weight: of a negative's query, where an anchor's or a positive's has 1.
     """
 
-    def __init__(self, model: SentenceTransformer, positives: int, negated_weight: float = NEGATED_WEIGHT) -> None:
-        super().__init__(model, negated_weight=negated_weight)
-        self.positives, self.negated_weight = positives, negated_weight
+    def __init__(self, model: SentenceTransformer, positives: int) -> None:
+        super().__init__(model, negated_weight=NEGATED_WEIGHT)
+        self.positives = positives
 
     def compute_loss_from_embeddings(self, embeddings: list[Tensor], labels: Tensor) -> Tensor:
         units = nn.functional.normalize(torch.cat(embeddings), dim=1)
@@ -73,7 +72,7 @@ class SymmetricSupConLoss(EmbeddingLoss):
         others = near.masked_fill(same, -torch.inf).logsumexp(dim=1, keepdim=True)
         count = targets.sum(dim=1)
         losses = (torch.logaddexp(near, others) - near).masked_fill(~targets, 0).sum(dim=1) / count.clamp(min=1)
-        weights = torch.where(negated, self.negated_weight, 1.0) * (count > 0)
+        weights = torch.where(negated, NEGATED_WEIGHT, 1.0) * (count > 0)
         return (weights * losses).sum() / weights.sum()
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 from nblib import artefacts, paths
 from nblib.errors import StudyError
 
+CHECKPOINT_STEPS = 100  # between checkpoints
 RECORD = "training.json"
 
 
@@ -96,7 +97,7 @@ def last_checkpoint(folder: Path) -> str | None:
     return get_last_checkpoint(str(folder))
 
 
-def arguments(settings: Any, checkpoint_steps: int) -> dict[str, Any]:
+def arguments(settings: Any) -> dict[str, Any]:
     """Of transformers' trainers, from `TrainingSettings` or `LoraSettings`."""
     import torch  # takes seconds, which those who read records don't need
 
@@ -104,7 +105,7 @@ def arguments(settings: Any, checkpoint_steps: int) -> dict[str, Any]:
     steps = {"num_train_epochs": settings.epochs, "per_device_train_batch_size": settings.batch_size}
     steps |= {"learning_rate": settings.learning_rate, "warmup_steps": 0.1, "seed": settings.seed}
     machine = {"bf16": settings.bf16, "use_cpu": not gpu, "dataloader_pin_memory": gpu, "report_to": "none"}
-    return {**steps, **machine, "save_steps": checkpoint_steps, "save_total_limit": 1, "logging_steps": 0.02}
+    return {**steps, **machine, "save_steps": CHECKPOINT_STEPS, "save_total_limit": 1, "logging_steps": 0.02}
 
 
 def run(trainer: Any, folder: Path, remedy: str) -> pd.DataFrame:

@@ -137,7 +137,6 @@ def train(
     folder: str | Path,
     *,
     after_epoch: Callable[[nn.Module, int], object] | None = None,
-    checkpoint_steps: int = 100,
 ) -> tuple[nn.Module, pd.DataFrame]:
     """Train, resuming from the last checkpoint in `folder` where the same training was interrupted; the trained model and its
     history (`records.run`, also for errors).
@@ -162,7 +161,7 @@ def train(
         losses[name] = own if weight == 1 else WeightedLoss(own, weight)
         laid_out[name] = with_base_embeddings(examples, system.encoder) if loss.layout == "texts" else examples
     sampler = LAYOUTS[loss.layout].sampler  # the same of all that an architecture learns from
-    options = records.arguments(settings, checkpoint_steps)
+    options = records.arguments(settings)
     options |= {"batch_sampler": sampler, "multi_dataset_batch_sampler": "proportional"}
     arguments = architecture.arguments(str(folder), **options)
     several = len(datasets) > 1  # one kind needs no dictionary

@@ -118,8 +118,14 @@ def score(given: argparse.Namespace) -> None:
         folder = paths.resolve(name)
         if scoring.outlive_weights(given.run_dir, folder):
             commit = scoring.about(given.run_dir, folder.name).get("commit", "unknown")
-            sys.stdout.write(f"{name} isn't there any more. Its scores, of commit {commit}, stay.\n")
             scores = scoring.folder_of(given.run_dir, folder.name)
+            there = [one for one in names if scoring.predictions_file(given.run_dir, folder.name, one).is_file()]
+            if old := scoring.outdated(given.run_dir, folder.name, names if given.benchmarks else there):
+                again = f"Remove {scores} and its training's record, and train it again."
+                raise StudyError(
+                    f"{name} is gone, and {', '.join(old)} can't be scored on today's data and code. {again}"
+                )
+            sys.stdout.write(f"{name} isn't there any more. Its scores, of commit {commit}, stay.\n")
             (scores / "system.json").touch()  # for the workflow: it is up to date
             continue
         system = systems.load(name, allow_remote_code=given.allow_remote_code)
@@ -156,7 +162,8 @@ def unpack(given: argparse.Namespace) -> None:
     reference = archive.archive(given.scale)
     if given.unfinished:
         unpacked, _ = archive.unpack(archive.unfinished(given.scale), run_dir, over=reference)
-        sys.stdout.write(f"{run_dir}: {unpacked} files unpacked. Go on: make study SCALE={given.scale}\n")
+        go_on = f" Go on: make study SCALE={given.scale}" * (given.run_dir is None)
+        sys.stdout.write(f"{run_dir}: {unpacked} files unpacked.{go_on}\n")
         return
     unpacked, kept = archive.unpack(reference, run_dir)
     parameters = {number: f'-y "$(cat {run_dir}/{name})"' for number, name in archive.PARAMETERS.items()}

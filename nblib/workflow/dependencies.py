@@ -36,10 +36,8 @@ def imported_modules(notebook: Path) -> set[str]:
 
 def module_files(notebook: str | Path) -> list[str]:
     """The source files, relative to the project, of the modules that a notebook or Python file imports, directly or not."""
-    reached, found = set(), imported_modules(paths.resolve(notebook))
-    while found:
-        reached |= found
-        found = set().union(*map(_graph().find_modules_directly_imported_by, found)) - reached
+    imported = imported_modules(paths.resolve(notebook))
+    reached = imported.union(*map(_graph().find_upstream_modules, imported))
     # importing a.b.c runs the packages a and a.b as well
     reached |= {module.rsplit(".", depth)[0] for module in reached for depth in range(1, module.count(".") + 1)}
     files = (paths.PROJECT_ROOT / module.replace(".", "/") for module in reached)

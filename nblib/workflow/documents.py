@@ -28,7 +28,7 @@ SYSTEMS = ["all-MiniLM-L6-v2", "all-mpnet-base-v2", "maxsim-all-mpnet-base-v2", 
 SYSTEMS += ["nevir-mpnet", "nevir-multi-vector-mpnet"]
 
 
-def fill(text: str, record: Path = paths.FIGURES / "official") -> str:
+def fill(text: str, record: Path) -> str:
     """A page with its parts made anew from the tables of a record."""
     return PART.sub(lambda part: f"{part[1]}{PARTS[part[2]](record).rstrip()}\n{part[3]}", text)
 

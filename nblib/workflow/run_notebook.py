@@ -56,7 +56,12 @@ def check_parameters(notebook: Path, given: Mapping[str, object]) -> dict[str, o
         default, items = defaults[name], value if isinstance(value, list) else [value]
         negative = any(isinstance(item, int | float) and item < 0 for item in items)
         if not _fits(value, default) or (negative and notebook.is_relative_to(paths.NOTEBOOKS)):
-            what = f"must be a {type(default).__name__}{', not negative,' * negative} and is {value!r}"
+            kind = (
+                f"list of {type(default[0]).__name__}"
+                if isinstance(default, list) and default
+                else type(default).__name__
+            )
+            what = f"must be a {kind}{', not negative,' * negative} and is {value!r}"
             raise StudyError(f"{notebook.stem}: {name} {what}. Write it as here: -y '{json.dumps({name: default})}'")
     return {**defaults, **given}
 

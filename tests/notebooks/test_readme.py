@@ -34,4 +34,4 @@ def test_its_examples_of_python_run(tmp_path):
 
 def test_its_numbers_are_those_of_record():
     assert {name for _, name, _ in documents.PART.findall(README)} == set(documents.PARTS)
-    assert documents.fill(README) == README
+    assert documents.fill(README, paths.FIGURES / "official") == README

@@ -61,6 +61,7 @@ def test_for_a_cross_encoder_size_counts_labelled_pairs(split_anchors):
         ("mixture", "in-batch", {"contrast": {"loss": "in-batch", "weight": 0}}, "weight must be above 0"),
         ("mixture", "in-batch", {"retention": {"loss": "retention", "sizes": {"poems": 3}}}, "called 'poems'"),
         ("mixture", "in-batch", {"retention": {"loss": "retention", "sizes": {"authored": 10**6}}}, "not 1000000"),
+        ("mixture", "in-batch", {"retention": {"loss": "retention"}}, "Retention has no sizes"),
     ],
 )
 def test_what_cannot_be_learnt_from_is_refused(name, loss, kinds, message, split_anchors):
@@ -126,16 +127,10 @@ def test_every_family_has_pairs_enough_at_hand():
 
 def test_every_kind_has_its_size_and_its_layout(mixture, split_anchors):
     parts, train = mixture.datasets, split_anchors[split_anchors.split == "train"]
-    assert (mixture.items, mixture.seen) == (None, set(train.id))
-    assert len(parts["statements"]) == 2 * len(train)
+    assert (mixture.items, mixture.seen, len(parts["statements"])) == (None, set(train.id), 2 * len(train))
     assert parts["contrast"].column_names == ["anchor", "twin", "positive", "negative"]
     assert len(parts["exclusions"]) == 2 * len(authored.exclusions("train")), "each twice an epoch"
     assert len(parts["retention"]) == 2000 // 4 and len(parts["retention"].column_names) == 8
-
-
-def test_retention_needs_sizes(split_anchors):
-    with pytest.raises(StudyError, match="Retention has no sizes"):
-        data.load("mixture", split_anchors, kinds={"retention": Kind("retention")})
 
 
 def test_no_held_out_text_is_used_for_retention(mixture, split_anchors):

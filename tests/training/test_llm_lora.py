@@ -123,10 +123,11 @@ def test_a_killed_training_ends_where_it_would_have(settings, table, trained, tm
 
     with monkeypatch.context() as patch:
         patch.setattr(llm_lora._AnswerTrainer, "compute_loss", killed)
+        patch.setattr(records, "CHECKPOINT_STEPS", 10)
         with pytest.raises(KeyboardInterrupt):
-            llm_lora.train(settings, table, tmp_path, checkpoint_steps=10)
+            llm_lora.train(settings, table, tmp_path)
     assert records.last_checkpoint(tmp_path).endswith("checkpoint-10")
-    model, history = llm_lora.train(settings, table, tmp_path, checkpoint_steps=10)
+    model, history = llm_lora.train(settings, table, tmp_path)
     assert_same(model, trained[0], table)
     assert history.step.tolist() == trained[1].step.tolist()
 

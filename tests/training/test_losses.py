@@ -62,8 +62,8 @@ def symmetric_by_hand(embeddings, positives, weight, scale=20):
 @pytest.mark.parametrize(("columns", "positives"), [(7, 2), (3, 1)])
 def test_the_symmetric_loss_makes_every_text_a_query(columns, positives, base):
     embeddings = random_embeddings(columns=columns)
-    loss = losses.SymmetricSupConLoss(base, positives, negated_weight=0.7)
-    expected = symmetric_by_hand(embeddings, positives, 0.7)
+    loss = losses.SymmetricSupConLoss(base, positives)
+    expected = symmetric_by_hand(embeddings, positives, losses.NEGATED_WEIGHT)
     assert_close(loss.compute_loss_from_embeddings(embeddings, torch.empty(0)), expected, times=SUM)
     columns = [column.requires_grad_() for column in embeddings]
     loss.compute_loss_from_embeddings(columns, torch.empty(0)).backward()

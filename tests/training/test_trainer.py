@@ -16,7 +16,7 @@ from support.encoders import toy_examples, toy_triples
 from nblib.corpora import authored
 from nblib.errors import StudyError
 from nblib.models import rankers
-from nblib.training import batches, trainer
+from nblib.training import batches, records, trainer
 from nblib.training.data import Kind
 from nblib.training.losses import LOSSES, SymmetricSupConLoss
 from nblib.training.trainer import ARCHITECTURES, TrainingSettings
@@ -144,14 +144,15 @@ def steps(monkeypatch):
     ],
 )
 def test_a_killed_training_ends_with_the_weights_of_an_uninterrupted_one(
-    method, killed, every, last, toy, full, lora, steps, tmp_path
+    method, killed, every, last, toy, full, lora, steps, tmp_path, monkeypatch
 ):
     of_method = replace(toy, method=method)
+    monkeypatch.setattr(records, "CHECKPOINT_STEPS", every)
     with pytest.raises(KeyboardInterrupt):
-        trainer.train(of_method, toy_examples(), tmp_path, after_epoch=kill_after(killed), checkpoint_steps=every)
+        trainer.train(of_method, toy_examples(), tmp_path, after_epoch=kill_after(killed))
     assert [file.name for file in tmp_path.glob("checkpoint-*")] == [f"checkpoint-{last}"]
     steps.reset_mock()
-    model, history = trainer.train(of_method, toy_examples(), tmp_path, checkpoint_steps=every)
+    model, history = trainer.train(of_method, toy_examples(), tmp_path)
     assert same(model, lora if method == "lora" else full[0])
     assert steps.call_count == 12 - last, "what was trained is not trained again"
     assert history.step.tolist() == full[1].step.tolist()

@@ -137,10 +137,11 @@ def test_a_resumed_training_has_the_dev_scores_of_all_its_epochs(toy, evaluator,
             if epoch == 2:
                 raise KeyboardInterrupt
 
-        return train(*args, after_epoch=last, checkpoint_steps=3, **kw)
+        return train(*args, after_epoch=last, **kw)
 
     with monkeypatch.context() as patch:
         patch.setattr(trainer, "train", killed)
+        patch.setattr(records, "CHECKPOINT_STEPS", 3)
         with pytest.raises(KeyboardInterrupt):
             tuning.fit_and_keep(plan(toy, tmp_path / "killed", evaluator=evaluator()))
     assert records.last_checkpoint(tmp_path / "killed" / "checkpoints" / "hedge")

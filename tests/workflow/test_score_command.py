@@ -46,9 +46,7 @@ def test_an_encoder_is_scored_by_the_same_command_and_only_on_what_is_asked(tmp_
         score("TF-IDF", "--benchmarks", "stsb", "--run-dir", tmp_path)
 
 
-def test_scores_of_a_trained_encoder_outlive_its_weights_until_it_is_trained_again(
-    tmp_path, tiny_encoder_folder, capsys
-):
+def test_scores_outlive_the_weights_until_they_are_trained_again(tmp_path, tiny_encoder_folder, capsys, monkeypatch):
     trained = shutil.copytree(tiny_encoder_folder, tmp_path / "encoders" / "mine")
     record, now = tmp_path / "trainings" / "mine" / "training.json", datetime.now(UTC)
     artefacts.write_json(record, {"finished": (now - timedelta(minutes=1)).isoformat()})
@@ -57,6 +55,9 @@ def test_scores_of_a_trained_encoder_outlive_its_weights_until_it_is_trained_aga
     shutil.rmtree(trained)
     score(*again)
     assert capsys.readouterr().out.endswith(f"Its scores, of commit {artefacts.commit()}, stay.\n")
+    with monkeypatch.context() as patch, pytest.raises(StudyError, match="mine is gone, and stsb_mini can't be scored"):
+        patch.setattr(scoring, "CODE_VERSION", 0)
+        score(*again)
     artefacts.write_json(record, {"finished": (now + timedelta(minutes=1)).isoformat()})
     with pytest.raises(StudyError, match="no folder"):
         score(*again)
