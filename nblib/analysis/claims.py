@@ -1,8 +1,9 @@
 """Which claims of the four papers hold? Each claim of `data/published/claims.yaml` is checked against what this run measured.
 
 A claim has checks of five kinds (`_CHECKS`). A check holds, contradicts the claim, or decides nothing; two scores differ only
-where an interval shows it. The verdict follows from the checks: all hold; some do, and no more contradict; or else it is not
-supported. A claim whose only outcomes are printed numbers was not measured.
+where an interval shows it, and a change shown to be none contradicts a claimed rise or fall. The verdict follows from the
+checks: all hold; some do, and no more contradict; or else it is not supported. A claim whose only outcomes are printed numbers
+was not measured.
 """
 
 import math
