@@ -95,7 +95,7 @@ def test_an_unfinished_run_goes_on_in_another_clone_and_without_an_archive_it_sa
         names = tar.getnames()
     assert len(names) == 6 and {archive.NAMES, "results/07_small.csv", "notebooks/08_hedge_trainings.ipynb"} < {*names}
     cli.main(["unpack", "toy", "--unfinished", "--run-dir", "runs/again"])
-    assert f"{len(PACKED) - 1 + 4} files unpacked. Go on: make study SCALE=toy" in capsys.readouterr().out
+    assert f"{len(PACKED) - 1 + 4} files unpacked.\n" in capsys.readouterr().out, "make study reads runs/toy"
     assert (project / "runs/again/results/07_small.csv").read_text() == "newer"
     with pytest.raises(StudyError, match=r"No predictions at .*quick"):
         archive.unpack(archive.archive("quick"), "runs/again")
